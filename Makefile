@@ -1,0 +1,40 @@
+# Two commands set everything up: make demo, make test. They share one environment, .venv.
+PYTHON ?= python3
+VENV ?= .venv
+# More arguments for pip, for example a smaller build of torch for machines without a GPU:
+#   make demo PIP_ARGS="--extra-index-url https://download.pytorch.org/whl/cpu"
+PIP_ARGS ?=
+
+export PATH := $(abspath $(VENV))/bin:$(PATH)
+export HF_HUB_OFFLINE := 1
+export TOKENIZERS_PARALLELISM := true
+
+.PHONY: demo test test-fast lint format clean
+
+demo: $(VENV)/installed  ## Fine-tune a real encoder at two overlaps, score it with lm_eval, report
+	examples/demo.sh
+
+test: $(VENV)/installed  ## The whole suite
+	python -m pytest
+
+test-fast: $(VENV)/installed  ## All but the end-to-end tests
+	python -m pytest -m "not slow"
+
+lint: $(VENV)/installed  ## Format, lint and type checks
+	ruff format --check .
+	ruff check .
+	mypy style_overlap
+
+format: $(VENV)/installed  ## Put everything into the house format
+	ruff format .
+	ruff check --fix .
+
+clean:  ## Remove the environment and what the demo made
+	rm -rf $(VENV) demo-output
+
+$(VENV)/installed: pyproject.toml constraints.txt bridge/style_overlap_bridge.py
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.10 or newer is needed, this is " + sys.version.split()[0] + ": make PYTHON=/path/to/python3") if sys.version_info < (3, 10) else None'
+	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing into $(VENV) (a few minutes the first time) ..."
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) --constraint constraints.txt --editable ".[dev]"
+	touch $@

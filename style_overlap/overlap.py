@@ -1,0 +1,262 @@
+"""Content overlap: sample a parallel corpus at a target alpha, measure alpha of any sample.
+
+``alpha = 1 - I(C;S) / H(S)`` (Eq. 1) is the part of the style label's entropy that the content id
+leaves open: 0 when the content alone gives the style away, 1 when it says nothing about it.
+
+Sampling (section 2.2 of the paper). Of C contents each of k styles gets n = floor(C/k). Of these,
+n_p = floor(n * alpha) are shared by all styles and n_r = n - n_p are exclusive to one. Then
+H(S|C) = alpha log k, whatever k is. Four decisions that the paper leaves open:
+
+- *Regions.* The canonical order is cut into k regions of n contents, one per style
+  (``contiguous``), so that neighbours of an unseen content have the same style and a content
+  shortcut carries over to the test set. ``random`` permutes the order first.
+- *Pools.* A region's contents stand in one fixed order. The shared pool takes its first ones, in
+  turn from every region; the style that owns the region has the n_r next ones to itself. So pools
+  are nested: what is shared at alpha stays shared at every larger alpha, and an exclusive content
+  keeps its owner until it becomes shared or drops out.
+- *Splits.* 80/10/10, drawn for whole content groups in blocks of ten neighbours. A content's split
+  depends on the seed alone, not on k or alpha, so no content is ever in two splits.
+- *Draws* come from a fixed integer hash (SplitMix64) and not from a library's generator: the same
+  seed gives the same sample in ten years.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Decimal
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from style_overlap.errors import UsageError
+from style_overlap.names import AlphaLike, alpha_text, as_alpha
+from style_overlap.results import digest
+
+SAMPLING = 1
+"""Version of the sampling procedure: raised whenever the same seed would give another sample."""
+
+ASSIGNMENTS = ("contiguous", "random")
+SPLITS = ("train", "validation", "test")
+
+IntArray = npt.NDArray[np.int64]
+_BLOCK = 10  # one content group in ten is test, one is validation
+
+
+class Contents(Protocol):
+    """What the sampler needs to know of a corpus."""
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    @property
+    def styles(self) -> tuple[str, ...]: ...
+
+    @property
+    def groups(self) -> IntArray: ...
+
+    def __len__(self) -> int: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """The examples of one split; three arrays of shape (m,).
+
+    Attributes:
+        content: row of the corpus.
+        style: label, an index into the first k styles of the corpus.
+        shared: whether the content is in the shared pool.
+    """
+
+    content: IntArray
+    style: IntArray
+    shared: npt.NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.content)
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A corpus sampled at a content overlap.
+
+    Attributes:
+        k: number of styles.
+        alpha: overlap asked for.
+        seed: data seed.
+        assignment: ``contiguous`` or ``random``.
+        n: contents per style.
+        n_shared: of these, shared by all styles.
+        splits: the examples of ``train``, ``validation`` and ``test``, in a fair mix of styles.
+        realised: overlap measured by Eq. 1, per split and for ``all``; None where a split has
+            fewer than two styles, which leaves alpha undefined.
+        fingerprint: SHA-256 (hex) of corpus, settings and sampling procedure.
+    """
+
+    k: int
+    alpha: Decimal
+    seed: int
+    assignment: str
+    n: int
+    n_shared: int
+    splits: dict[str, Split]
+    realised: dict[str, float | None]
+    fingerprint: str
+
+
+def sample(
+    corpus: Contents,
+    k: int,
+    alpha: AlphaLike,
+    seed: int = 0,
+    assignment: str = "contiguous",
+) -> Sample:
+    """Sample k styles of a corpus at content overlap alpha.
+
+    Args:
+        corpus: its length, groups, styles and fingerprint are used.
+        k: number of styles, the first k of the corpus.
+        alpha: overlap; taken as the decimal it is written as, so that floors are exact.
+        seed: rotates the regions among the styles, draws splits and pools.
+        assignment: which contents a style owns, ``contiguous`` regions or ``random`` ones.
+
+    Raises:
+        UsageError: alpha outside [0, 1], fewer than two or more styles than the corpus has, fewer
+            contents than styles, or an unknown assignment.
+    """
+    alpha = as_alpha(alpha)
+    if not 2 <= k <= len(corpus.styles):
+        raise UsageError(
+            f"k is {k}: expected 2 to {len(corpus.styles)}, "
+            f"the corpus has the styles {', '.join(corpus.styles)}"
+        )
+    if assignment not in ASSIGNMENTS:
+        raise UsageError(f"assignment is {assignment!r}: expected {' or '.join(ASSIGNMENTS)}")
+    n = len(corpus) // k
+    if n < 1:
+        raise UsageError(f"the corpus has {len(corpus)} contents: k={k} styles need at least {k}")
+    n_shared = int((n * alpha).to_integral_value(ROUND_FLOOR))
+
+    split_of = _draw_splits(corpus.groups, seed)
+    order = np.arange(len(corpus))
+    if assignment == "random":
+        order = np.argsort(_draw(order, seed, "regions"), kind="stable")
+    shared, contents, styles = [], [], []
+    for region in range(k):
+        pool = _interleave(order[region * n : (region + 1) * n], split_of, seed)
+        n_here = n_shared // k + (region < n_shared % k)
+        shared.append(pool[:n_here])
+        contents.append(pool[n_here : n_here + n - n_shared])
+        styles.append(np.full(n - n_shared, (region + seed) % k))
+    for style in range(k):
+        contents.extend(shared)
+        styles.append(np.full(n_shared, style))
+    content, style_ids = np.concatenate(contents), np.concatenate(styles)
+
+    # A fair mix of styles from the first example on: `--limit 10` must not see one class only.
+    mix = np.argsort(_draw(content * k + style_ids, seed, "examples"), kind="stable")
+    content, style_ids = content[mix], style_ids[mix]
+    is_shared = np.isin(content, np.concatenate(shared))
+    splits = {}
+    for number, name in enumerate(SPLITS):
+        here = split_of[content] == number
+        splits[name] = Split(content[here], style_ids[here], is_shared[here])
+    whole = Split(content, style_ids, is_shared)
+    realised = {name: _realised(split) for name, split in {**splits, "all": whole}.items()}
+    fingerprint = digest(
+        {
+            "corpus": corpus.fingerprint,
+            "k": k,
+            "alpha": alpha_text(alpha),
+            "seed": seed,
+            "assignment": assignment,
+            "sampling": SAMPLING,
+        }
+    )
+    return Sample(k, alpha, seed, assignment, n, n_shared, splits, realised, fingerprint)
+
+
+def measure(content: npt.ArrayLike, style: npt.ArrayLike) -> float:
+    """Content overlap alpha = 1 - I(C;S)/H(S) = H(S|C)/H(S) of a labelled sample (Eq. 1).
+
+    Args:
+        content: content id of each example, shape (n,), any hashable values.
+        style: style label of each example, shape (n,), any hashable values.
+
+    Returns:
+        alpha in [0, 1]: 0 when content determines style, 1 when it says nothing about it.
+
+    Raises:
+        ValueError: fewer than two styles (H(S) = 0 leaves alpha undefined), or lengths differ.
+    """
+    contents, styles = _codes(content), _codes(style)
+    if len(contents) != len(styles):
+        raise ValueError(f"{len(contents)} content ids, but {len(styles)} style labels")
+    p_style = np.bincount(styles) / max(len(styles), 1)
+    p_style = p_style[p_style > 0]
+    if len(p_style) < 2:
+        raise ValueError("alpha is undefined for fewer than two styles: H(S) = 0")
+    pairs = _codes(contents * (int(styles.max()) + 1) + styles)
+    per_pair = np.bincount(pairs)
+    per_content = np.bincount(contents)
+    # H(S|C): every example adds -log p(s|c) / n
+    conditional = np.log(per_content[contents] / per_pair[pairs]).mean()
+    return float(np.clip(conditional / -(p_style * np.log(p_style)).sum(), 0, 1))
+
+
+def _realised(split: Split) -> float | None:
+    if len(np.unique(split.style)) < 2:
+        return None
+    # Twelve digits: beyond them stands only the rounding of logarithms.
+    return round(measure(split.content, split.style), 12)
+
+
+def _codes(values: npt.ArrayLike | Iterable[Any]) -> IntArray:
+    """Small non-negative integers for any values, equal for equal values."""
+    array = np.asarray(values)
+    if array.dtype.kind in "iu" and array.size:
+        low, high = int(array.min()), int(array.max())
+        if low >= 0 and high < 4 * array.size + 1024:
+            return array.astype(np.int64)
+        return np.unique(array, return_inverse=True)[1].astype(np.int64)
+    index: dict[Any, int] = {}
+    return np.array([index.setdefault(value, len(index)) for value in array.tolist()], np.int64)
+
+
+def _draw_splits(groups: IntArray, seed: int) -> IntArray:
+    """Split of every content, 0 train, 1 validation, 2 test, the same within a content group.
+
+    Every ten neighbouring groups hold one test and one validation group, so that each region and
+    each pool gets its tenth.
+    """
+    first, group = (
+        np.unique(groups, return_index=True)[1],
+        np.unique(groups, return_inverse=True)[1],
+    )
+    position = np.argsort(np.argsort(first, kind="stable"), kind="stable")[group]
+    slots = -(-len(first) // _BLOCK) * _BLOCK
+    draws = _draw(np.arange(slots), seed, "splits").reshape(-1, _BLOCK)
+    ranks = np.argsort(np.argsort(draws, axis=1, kind="stable"), axis=1, kind="stable").ravel()
+    return np.where(ranks < 2, 2 - ranks, 0)[position]
+
+
+def _interleave(contents: IntArray, split_of: IntArray, seed: int) -> IntArray:
+    """The contents in drawn order, each split spread evenly: every run has its 80/10/10."""
+    drawn = contents[np.argsort(_draw(contents, seed, "pools"), kind="stable")]
+    place = np.empty(len(drawn))
+    for split in range(len(SPLITS)):
+        members = np.flatnonzero(split_of[drawn] == split)
+        place[members] = (np.arange(len(members)) + 0.5) / max(len(members), 1)
+    return drawn[np.argsort(place, kind="stable")]
+
+
+def _draw(values: IntArray, seed: int, purpose: str) -> npt.NDArray[np.uint64]:
+    """A pseudo-random 64-bit number for every value, by SplitMix64; one stream per purpose."""
+    stream = int(digest([purpose, seed])[:16], 16)
+    with np.errstate(over="ignore"):
+        z = (values.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        z += np.uint64(stream)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return z ^ (z >> np.uint64(31))

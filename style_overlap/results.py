@@ -1,0 +1,132 @@
+"""Records of runs: strict JSON, written whole or not at all, and the fingerprints they hold."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import platform
+import tempfile
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from style_overlap.errors import UsageError
+
+SCHEMA = 1
+"""Version of the record's layout: raised whenever a reader of the old one would misread it."""
+
+RECORD_NAME = "style_overlap.json"
+"""The record that lies in every checkpoint folder."""
+
+_PACKAGES = (
+    "style-overlap",
+    "lm-eval",
+    "torch",
+    "transformers",
+    "accelerate",
+    "datasets",
+    "tokenizers",
+    "numpy",
+)
+
+
+def to_json(value: Any) -> Any:
+    """The value as strict JSON has it: NaN and infinities are null, numpy scalars are numbers.
+
+    Raises:
+        TypeError: a value of a kind that JSON has no place for.
+    """
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, dict):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        items = sorted(value) if isinstance(value, (set, frozenset)) else value
+        return [to_json(item) for item in items]
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if hasattr(value, "tolist"):  # numpy and torch scalars and arrays, without importing either
+        return to_json(value.tolist())
+    raise TypeError(f"a record cannot hold {type(value).__name__}: {value!r}")
+
+
+def dumps(value: Any) -> str:
+    """Strict JSON with sorted keys, so that equal values give equal bytes."""
+    return json.dumps(to_json(value), indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+
+def digest(value: Any) -> str:
+    """SHA-256 (hex) of a value's canonical JSON."""
+    return hashlib.sha256(dumps(value).encode()).hexdigest()
+
+
+def file_digest(*paths: Path) -> str:
+    """SHA-256 (hex) of the files' bytes, read in the order given."""
+    sha = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                sha.update(block)
+    return sha.hexdigest()
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a file whole or not at all: readers see the old file or the new one, never a part."""
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {path}: {error.strerror}; give a folder that can be written to"
+        ) from error
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)  # mkstemp's 0600 would hide the record from a team
+        os.replace(temporary, path)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        if isinstance(error, OSError):
+            raise UsageError(f"cannot write {path}: {error.strerror}") from error
+        raise
+
+
+def write_json(path: str | os.PathLike[str], value: Any) -> None:
+    """Write a record atomically as strict JSON."""
+    write_text(path, dumps(value) + "\n")
+
+
+def read_json(path: str | os.PathLike[str]) -> Any:
+    """Read a record.
+
+    Raises:
+        UsageError: there is no such file, or it is not JSON.
+    """
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise UsageError(f"{path} is not valid JSON: {error}") from error
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of every package that a figure may depend on."""
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[package] = metadata.version(package)
+    return found
