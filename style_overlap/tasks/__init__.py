@@ -1,0 +1,1 @@
+"""Tasks for EleutherAI's lm-evaluation-harness."""

@@ -1,0 +1,1 @@
+"""The folder that the harness reads: a short YAML per task on one base file."""

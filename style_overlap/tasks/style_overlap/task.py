@@ -1,0 +1,100 @@
+"""The harness's ConfigurableTask, taught where its documents come from."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+from lm_eval.api import samplers
+from lm_eval.api.task import ConfigurableTask
+
+from style_overlap.errors import UsageError
+from style_overlap.results import RECORD_NAME, digest, read_json
+from style_overlap.tasks.style_overlap import docs
+
+
+class StyleTask(ConfigurableTask):
+    """A k-way style classification task at one content overlap.
+
+    ``dataset_kwargs`` holds the task's identity, k and alpha; ``metadata`` what a user may
+    override (:class:`~style_overlap.tasks.style_overlap.docs.DataOptions`). After the documents
+    are built, ``metadata`` also tells how: the realised overlap and the fingerprints reach the
+    results file with the task's configuration.
+    """
+
+    def __init__(self, config: dict[str, Any] | None = None) -> None:
+        # The factory hands the class over with the configuration; TaskConfig has no such field.
+        super().__init__(config={k: v for k, v in (config or {}).items() if k != "class"})
+
+    def download(self, dataset_kwargs: dict[str, Any] | None = None, **_: Any) -> None:
+        """Build the documents of the three splits."""
+        identity = dataset_kwargs or {}
+        k, alpha = int(identity["k"]), str(identity["alpha"])
+        options = docs.DataOptions.from_metadata(self.config.metadata or {})
+        corpus, drawn = docs.draw(options, k, alpha)
+        self.provenance = {
+            "corpus": options.corpus,
+            "chunk_verses": options.chunk_verses,
+            "data_seed": options.data_seed,
+            "assignment": options.assignment,
+            "corpus_fingerprint": corpus.fingerprint,
+            "data_fingerprint": drawn.fingerprint,
+            "realised_alpha": drawn.realised,
+            "contents_per_style": drawn.n,
+            "shared_contents": drawn.n_shared,
+            "styles": list(corpus.styles[:k]),
+        }
+        _refuse_other_data(self.config.metadata or {}, self.provenance)
+        self.config.metadata = {**(self.config.metadata or {}), **self.provenance}
+        self.dataset = {name: docs.documents(corpus, drawn, name) for name in drawn.splits}
+
+    def fewshot_docs(self) -> None:
+        """None while the task is built: its thousands of training documents are rarely needed."""
+
+    @property
+    def sampler(self) -> samplers.ContextSampler:
+        """Draws few-shot examples from the training split, which it reads at the first draw."""
+        if self._sampler is None:
+            self._sampler = samplers.ContextSampler(list(self.training_docs()))
+            self._sampler.set_rnd(self._fewshot_seed)
+        return self._sampler
+
+    _sampler: samplers.ContextSampler | None = None
+    _fewshot_seed: int | None = None
+
+    def set_fewshot_seed(self, seed: int | None = None) -> None:
+        """Seed the draws of few-shot examples."""
+        self.fewshot_rnd = random.Random(seed)
+        self._fewshot_seed, self._sampler = seed, None
+
+    def build_all_requests(self, *, tokenizer_name: str = "", **kwargs: Any) -> None:
+        """Build requests; a request cache is told which data they were built from."""
+        data = digest([self.provenance, self.VERSION, self._fewshot_seed])
+        super().build_all_requests(tokenizer_name=f"{tokenizer_name}-{data[:16]}", **kwargs)
+
+    def process_results(self, doc: dict[str, Any], results: Any) -> dict[str, Any]:
+        """Metrics of one document; with ``--predict_only`` there are none."""
+        if "bypass" in self._metric_fn_list:
+            return {"bypass": None}
+        return super().process_results(doc, results)
+
+
+def _refuse_other_data(metadata: dict[str, Any], task: dict[str, Any]) -> None:
+    """Refuse to score a checkpoint of ours on data that it may have been trained on.
+
+    Splits depend on the corpus and on the data seed: the test passages of one seed are training
+    passages of another.
+    """
+    record = Path(str(metadata.get("pretrained", ""))) / RECORD_NAME
+    if not record.is_file():
+        return
+    trained = read_json(record).get("config", {})
+    keys = ("corpus", "chunk_verses", "data_seed", "assignment")
+    if differing := {k: trained[k] for k in keys if k in trained and trained[k] != task[k]}:
+        told = ", ".join(f"{k}={v}" for k, v in differing.items())
+        raise UsageError(
+            f"{record.parent} was fine-tuned on other data ({told}), whose training passages may "
+            f"be among this task's test passages: add --metadata '{json.dumps(differing)}'"
+        )

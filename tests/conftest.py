@@ -1,0 +1,65 @@
+"""Fixtures that all tests share. Nothing here, or in any test, reaches a network."""
+
+from __future__ import annotations
+
+import os
+
+# Before any library is imported: the hub is never asked.
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+import random
+
+import pytest
+
+from style_overlap.corpus import ParallelCorpus
+
+STYLES = ("KJV", "ASV", "WEB", "YLT", "DARBY")
+RESERVED = ("NHEB", "RWEBSTER")
+
+
+def make_corpus(
+    contents: int = 200, styles: tuple[str, ...] = STYLES, *, seed: int = 0
+) -> ParallelCorpus:
+    """Invented parallel texts: a topic word that drifts along the canonical order (content), and a
+    mark of the style's own."""
+    import datasets
+
+    rng = random.Random(seed)
+    words = [f"w{i}" for i in range(60)]
+    columns: dict[str, list[str]] = {style: [] for style in (*styles, *RESERVED)}
+    for row in range(contents):
+        shared = [f"topic{row * 10 // contents}", *rng.choices(words, k=6)]
+        for number, style in enumerate(columns):
+            text = shared.copy()
+            text.insert(rng.randrange(len(text)), f"mark{number}")
+            columns[style].append(" ".join(text))
+    table = datasets.Dataset.from_dict(
+        {
+            "content_id": [f"Book {1 + row // 50}:{row % 50 + 1}" for row in range(contents)],
+            "group": list(range(contents)),
+            **columns,
+        }
+    )
+    return ParallelCorpus(
+        name="invented",
+        styles=styles,
+        reserved=RESERVED,
+        table=table,
+        fingerprint=f"invented-{contents}-{seed}-{'-'.join(styles)}",
+        settings={"spec": "invented"},
+    )
+
+
+@pytest.fixture(scope="session")
+def invented() -> ParallelCorpus:
+    """200 invented contents in the default corpus' styles."""
+    return make_corpus()
+
+
+@pytest.fixture(scope="session")
+def bible() -> ParallelCorpus:
+    """The real default corpus."""
+    from style_overlap.corpus import load_corpus
+
+    return load_corpus("bible")
