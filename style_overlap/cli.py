@@ -1,0 +1,202 @@
+"""The command ``style-overlap``: arguments in, one call out.
+
+Everything heavy is imported inside the command that needs it, so that help is instant.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from style_overlap import __version__
+from style_overlap.errors import UsageError
+
+app = typer.Typer(
+    help="Does this encoder classify style, or is it reading the content?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+Corpus = Annotated[str, typer.Option(help="Parallel corpus, such as bible or bible:KJV,WEB,YLT.")]
+ChunkVerses = Annotated[int, typer.Option(help="Consecutive verses per passage.")]
+Assignment = Annotated[
+    str, typer.Option(help="Which contents a style owns: contiguous regions or random ones.")
+]
+DType = Annotated[str, typer.Option(help="auto (bf16 where the hardware has it), fp32 or bf16.")]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda:0, ...; by default the best one.")]
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    if version:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.command()
+def train(
+    model: Annotated[str, typer.Option(help="Encoder: folder, hub id, or package:NAME.")],
+    k: Annotated[int, typer.Option(help="Number of styles, the first k of the corpus.")],
+    alpha: Annotated[str, typer.Option(help="Content overlap to train at, 0 to 1.")],
+    output: Annotated[Path, typer.Option(help="Folder of the checkpoint.")],
+    seed: Annotated[int, typer.Option(help="Seed of head, batch order and dropout.")] = 0,
+    data_seed: Annotated[
+        int | None, typer.Option(help="Seed of regions, splits and pools; as --seed if unset.")
+    ] = None,
+    contents: Annotated[
+        int | None,
+        typer.Option(help="Train on this many contents only, thinned evenly; all if unset."),
+    ] = None,
+    corpus: Corpus = "bible",
+    chunk_verses: ChunkVerses = 5,
+    assignment: Assignment = "contiguous",
+    max_length: Annotated[
+        int, typer.Option(help="Word pieces per passage, the rest is cut.")
+    ] = 256,
+    early_stopping: Annotated[
+        int | None,
+        typer.Option(help="Stop after this many epochs without a better validation accuracy."),
+    ] = None,
+    dtype: DType = "auto",
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Any field of TrainingArguments, as name=value; repeatable."),
+    ] = None,
+    settings: Annotated[
+        Path | None, typer.Option(help="YAML file of TrainingArguments fields.")
+    ] = None,
+    keep_checkpoints: Annotated[
+        bool, typer.Option(help="Keep the intermediate checkpoint-* folders.")
+    ] = False,
+) -> None:
+    """Fine-tune an encoder at one content overlap."""
+    from style_overlap.trainers.classifier import TrainSettings, parse_arguments
+    from style_overlap.trainers.classifier import train as run
+
+    result = run(
+        TrainSettings(
+            model=model,
+            k=k,
+            alpha=alpha,
+            output=output,
+            seed=seed,
+            data_seed=data_seed,
+            contents=contents,
+            corpus=corpus,
+            chunk_verses=chunk_verses,
+            assignment=assignment,
+            max_length=max_length,
+            early_stopping=early_stopping,
+            dtype=dtype,
+            arguments=parse_arguments(set_ or [], settings),
+            keep_checkpoints=keep_checkpoints,
+        )
+    )
+    typer.echo(result.summary())
+
+
+@app.command()
+def evaluate(
+    checkpoints: Annotated[list[str], typer.Argument(help="Checkpoints: folders or hub ids.")],
+    alphas: Annotated[
+        list[str] | None,
+        typer.Option("--alpha", help="Overlap to evaluate at; repeatable; the six of the grid."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the records; by default in each checkpoint's own folder."),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Documents per task, for a quick look.")
+    ] = None,
+    batch_size: Annotated[str, typer.Option(help="Passages per batch, or auto.")] = "auto",
+    dtype: DType = "auto",
+    device: Device = None,
+) -> None:
+    """Score checkpoints at every overlap, by lm-eval, and print the cross-overlap matrix."""
+    from style_overlap.evaluation import EVALUATIONS, save
+    from style_overlap.evaluation import evaluate as run
+    from style_overlap.names import ALPHAS
+    from style_overlap.report import matrix, terminal
+
+    records = {}
+    for checkpoint in checkpoints:
+        folder = output or Path(checkpoint) / EVALUATIONS
+        if output is None and not Path(checkpoint).is_dir():
+            raise UsageError(f"{checkpoint} is not a folder: say where its record goes by --output")
+        record = run(
+            checkpoint,
+            alphas=alphas or ALPHAS,
+            limit=limit,
+            batch_size=batch_size,
+            dtype=dtype,
+            device=device,
+        )
+        records[str(save(record, folder))] = record
+    terminal.show(matrix.build(records), records)
+
+
+@app.command()
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Folders of runs, or records.")],
+    output: Annotated[Path, typer.Option(help="Folder of the report.")],
+) -> None:
+    """Write tables and figures from the records of runs."""
+    from style_overlap.report import markdown, matrix, terminal
+
+    records = matrix.read_records(runs)
+    matrices = matrix.build(records)
+    command = f"style-overlap report {' '.join(map(str, runs))} --output {output}"
+    path = markdown.write(matrices, output, command)
+    terminal.show(matrices, records)
+    typer.echo(f"report: {path}")
+
+
+@app.command()
+def task(
+    k: Annotated[int, typer.Option(help="Number of styles.")],
+    alpha: Annotated[str, typer.Option(help="Content overlap, 0 to 1.")],
+    output: Annotated[Path, typer.Option(help="Folder of the task's YAML file.")] = Path("."),
+) -> None:
+    """Write a task off the registered grid, for `lm_eval --tasks FILE`."""
+    from style_overlap.results import write_text
+    from style_overlap.tasks.style_overlap.files import BASE, task_yaml
+
+    if k < 2:
+        raise UsageError(f"k is {k}: expected two styles or more")
+    from style_overlap.names import task_name
+
+    path = output / f"{task_name(k, alpha)}.yaml"
+    write_text(path, task_yaml(k, alpha, include=str(BASE)))
+    typer.echo(f"lm_eval --model style-encoder --model_args pretrained=DIR --tasks {path}")
+
+
+@app.command(
+    "lm-eval",
+    add_help_option=False,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)
+def lm_eval(context: typer.Context) -> None:
+    """Run lm_eval with our tasks and model, where its own command does not find them."""
+    from style_overlap.registry import run_harness
+
+    run_harness(context.args)
+
+
+def main() -> None:
+    """Entry point: bad input is one line and exit code 2, an interrupt is exit code 130."""
+    try:
+        app()
+    except UsageError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        typer.echo("interrupted: the same command goes on where it stopped", err=True)
+        sys.exit(130)

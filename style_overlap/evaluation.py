@@ -1,0 +1,170 @@
+"""Score checkpoints with the harness on every overlap of their k, one record per checkpoint."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from style_overlap.errors import UsageError
+from style_overlap.names import ALPHAS, AlphaLike, alpha_text, as_alpha, task_name
+from style_overlap.results import RECORD_NAME, SCHEMA, digest, read_json, versions, write_json
+
+if TYPE_CHECKING:
+    from style_overlap.tasks.style_overlap.docs import DataOptions
+
+EVALUATIONS = "evaluations"
+"""Folder of a checkpoint that its evaluation records lie in."""
+
+
+def evaluate(
+    checkpoint: str,
+    *,
+    alphas: Iterable[AlphaLike] = ALPHAS,
+    options: DataOptions | None = None,
+    limit: int | None = None,
+    **model_args: Any,
+) -> dict[str, Any]:
+    """Acc(alpha_train, alpha_eval) of one checkpoint at every alpha_eval, by the harness.
+
+    Args:
+        checkpoint: folder, hub id or ``package:NAME`` with a trained classification head.
+        alphas: values of alpha_eval, on the registered grid or off it.
+        options: data of the tasks; by default those that the checkpoint was trained on.
+        limit: documents per task, for a quick look; the record is marked, and left out of matrices.
+        **model_args: arguments of :class:`style_overlap.lm.StyleEncoderLM`, such as ``dtype``.
+
+    Returns:
+        The record: per task accuracy, macro-F1, tie rate, the credit of every content, the realised
+        overlap and fingerprints.
+
+    Raises:
+        UsageError: not a checkpoint of ours or anyone's, or one whose labels are other styles.
+    """
+    from dataclasses import asdict
+
+    from style_overlap.lm import StyleEncoderLM
+    from style_overlap.tasks.style_overlap.docs import DataOptions
+
+    levels = sorted({as_alpha(alpha) for alpha in alphas})
+    trained = _training_record(checkpoint)
+    if options is None:
+        options = DataOptions.from_metadata(_data_options(trained))
+    lm = StyleEncoderLM(pretrained=checkpoint, **model_args)
+    k = len(lm.encoder.labels)
+    metadata = {**asdict(options), "pretrained": checkpoint}
+    output = _run_harness(lm, [_task(k, alpha) for alpha in levels], metadata, limit)
+    model = lm.get_model_info()
+    return {
+        "schema": SCHEMA,
+        "kind": "evaluation",
+        "checkpoint": {
+            "name": checkpoint,
+            "config": trained.get("config"),
+            "data": trained.get("data"),
+            "degenerate": trained.get("degenerate"),
+            "metrics": trained.get("metrics"),
+        },
+        "model": model,
+        "config": {"k": k, "limit": limit, **asdict(options)},
+        "tasks": {
+            (name := task_name(k, alpha)): _task_record(output, name, alpha_text(alpha))
+            for alpha in levels
+        },
+        "versions": versions(),
+    }
+
+
+def save(record: dict[str, Any], folder: Path) -> Path:
+    """Write a record under a name that no other evaluation has.
+
+    The name is a hash of the model's fingerprint and of the tasks' data: the same evaluation again
+    replaces itself, another one never does, whatever the checkpoint's folder is called.
+    """
+    identity = {
+        "model": record["model"],
+        "config": record["config"],
+        "data": {name: task["data_fingerprint"] for name, task in record["tasks"].items()},
+    }
+    path = folder / f"k{record['config']['k']}-{digest(identity)[:12]}.json"
+    write_json(path, record)
+    return path
+
+
+def _training_record(checkpoint: str) -> dict[str, Any]:
+    """The trainer's record, empty for a checkpoint that somebody else trained."""
+    path = Path(checkpoint) / RECORD_NAME
+    return read_json(path) if path.is_file() else {}
+
+
+def _data_options(trained: dict[str, Any]) -> dict[str, Any]:
+    config = trained.get("config", {})
+    return {
+        key: config[key]
+        for key in ("corpus", "chunk_verses", "data_seed", "assignment")
+        if key in config
+    }
+
+
+def _task(k: int, alpha: AlphaLike) -> dict[str, Any]:
+    """Inline configuration of a task: the same for overlaps on the grid and off it."""
+    from lm_eval.tasks._yaml_loader import load_yaml
+
+    from style_overlap.tasks.style_overlap.files import BASE, task_config
+
+    return {**load_yaml(BASE), **task_config(k, alpha)}
+
+
+def _run_harness(
+    lm: Any, tasks: Sequence[dict[str, Any]], metadata: dict[str, Any], limit: int | None
+) -> dict[str, Any]:
+    from lm_eval import simple_evaluate
+    from lm_eval.tasks import TaskManager
+
+    with _quiet("lm_eval"):
+        # No folder is searched: the tasks are given whole, and indexing 14,000 names takes seconds.
+        manager = TaskManager(include_defaults=False, metadata=metadata)
+        output = simple_evaluate(
+            model=lm, tasks=list(tasks), task_manager=manager, limit=limit, log_samples=True
+        )
+    if output is None:
+        raise UsageError(
+            "style-overlap evaluate runs in one process: to share the work among several, use "
+            "`accelerate launch -m lm_eval --model style-encoder ...`"
+        )
+    return output
+
+
+def _task_record(output: dict[str, Any], name: str, alpha: str) -> dict[str, Any]:
+    scores, data = output["results"][name], output["configs"][name]["metadata"]
+    credit: dict[str, list[float]] = {}
+    for sample in output["samples"][name]:
+        credit.setdefault(sample["doc"]["content_id"], []).append(sample["acc"])
+    return {
+        "alpha_eval": alpha,
+        "realised_alpha": data["realised_alpha"]["test"],
+        "corpus_fingerprint": data["corpus_fingerprint"],
+        "data_fingerprint": data["data_fingerprint"],
+        "styles": data["styles"],
+        "acc": scores["acc,none"],
+        "acc_stderr": scores["acc_stderr,none"],
+        "macro_f1": scores["macro_f1,none"],
+        "tie_rate": scores["tie_rate,none"],
+        "documents": len(output["samples"][name]),
+        # Sums and counts by content: passages of one content are not independent, so intervals
+        # are drawn over contents.
+        "credit": {content: [sum(got), len(got)] for content, got in sorted(credit.items())},
+    }
+
+
+@contextlib.contextmanager
+def _quiet(name: str) -> Any:
+    logger = logging.getLogger(name)
+    level = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
