@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 from style_overlap.errors import UsageError
 from style_overlap.names import ALPHAS, AlphaLike, alpha_text, as_alpha, task_name
@@ -43,8 +45,6 @@ def evaluate(
     Raises:
         UsageError: not a checkpoint of ours or anyone's, or one whose labels are other styles.
     """
-    from dataclasses import asdict
-
     from style_overlap.lm import StyleEncoderLM
     from style_overlap.tasks.style_overlap.docs import DataOptions
 
@@ -123,7 +123,7 @@ def _run_harness(
     from lm_eval import simple_evaluate
     from lm_eval.tasks import TaskManager
 
-    with _quiet("lm_eval"):
+    with _quiet():
         # No folder is searched: the tasks are given whole, and indexing 14,000 names takes seconds.
         manager = TaskManager(include_defaults=False, metadata=metadata)
         output = simple_evaluate(
@@ -160,11 +160,16 @@ def _task_record(output: dict[str, Any], name: str, alpha: str) -> dict[str, Any
 
 
 @contextlib.contextmanager
-def _quiet(name: str) -> Any:
-    logger = logging.getLogger(name)
+def _quiet() -> Iterator[None]:
+    """The harness without its progress of every task, its notes, and its search for a git hash."""
+    logger = logging.getLogger("lm_eval")
     level = logger.level
     logger.setLevel(logging.WARNING)
     try:
-        yield
+        with (
+            patch("lm_eval.api.task.tqdm", lambda items, **_: items, create=True),
+            patch("lm_eval.evaluator.get_git_commit_hash", lambda: None, create=True),
+        ):
+            yield
     finally:
         logger.setLevel(level)

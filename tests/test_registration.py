@@ -9,10 +9,10 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-import installations
 import pytest
-from installations import ROOT, Installation
 
+import installations
+from installations import ROOT, Installation
 from style_overlap.names import ALPHAS, KS, task_name
 
 pytestmark = pytest.mark.slow

