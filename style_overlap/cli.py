@@ -22,6 +22,8 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
+_INTERRUPTED = 130  # 128 + SIGINT, as shells have it; typer turns Ctrl-C into this exit code
+
 Corpus = Annotated[str, typer.Option(help="Parallel corpus, such as bible or bible:KJV,WEB,YLT.")]
 ChunkVerses = Annotated[int, typer.Option(help="Consecutive verses per passage.")]
 Assignment = Annotated[
@@ -64,6 +66,9 @@ def train(
         int | None,
         typer.Option(help="Stop after this many epochs without a better validation accuracy."),
     ] = None,
+    dropout: Annotated[
+        float | None, typer.Option(help="Dropout rate; as the encoder's configuration if unset.")
+    ] = None,
     dtype: DType = "auto",
     set_: Annotated[
         list[str] | None,
@@ -94,6 +99,7 @@ def train(
             assignment=assignment,
             max_length=max_length,
             early_stopping=early_stopping,
+            dropout=dropout,
             dtype=dtype,
             arguments=parse_arguments(set_ or [], settings),
             keep_checkpoints=keep_checkpoints,
@@ -197,6 +203,9 @@ def main() -> None:
     except UsageError as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as stop:
+        interrupted = isinstance(stop, KeyboardInterrupt) or stop.code == _INTERRUPTED
+        if not interrupted:
+            raise
         typer.echo("interrupted: the same command goes on where it stopped", err=True)
-        sys.exit(130)
+        sys.exit(_INTERRUPTED)

@@ -86,6 +86,7 @@ def test_they_combine_with_each_other():
     assert set(got) == {"accuracy", "tie_rate", "macro_f1"}
 
 
+@pytest.mark.slow
 @pytest.mark.case(20)
 def test_without_a_cache_that_can_be_written_to_and_in_two_processes_at_once(tmp_path):
     home = tmp_path / "home"

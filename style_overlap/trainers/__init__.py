@@ -1,0 +1,1 @@
+"""Fine-tuning of style classifiers."""

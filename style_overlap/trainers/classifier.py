@@ -1,0 +1,197 @@
+"""One (encoder, k, alpha, seed) -> ``transformers.Trainer`` -> an ordinary checkpoint folder.
+
+    result = train(TrainSettings(model="FacebookAI/roberta-large", k=3, alpha="0.4", output=path))
+
+An interrupted run, called again, goes on from its last checkpoint to the very weights that it would
+have had; a finished one is handed back. Under ``torchrun`` or ``accelerate launch`` the processes
+share every step.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from transformers import EarlyStoppingCallback, TrainerCallback, TrainingArguments
+
+from style_overlap.batching import inspect_layout
+from style_overlap.checkpoints import model_fingerprint, quiet, resolve_model
+from style_overlap.corpus import ParallelCorpus, load_corpus
+from style_overlap.results import RECORD_NAME, SCHEMA, read_json, versions, write_text
+from style_overlap.trainers.arguments import build, choose, describe, parse_arguments
+from style_overlap.trainers.card import model_card
+from style_overlap.trainers.data import Drawn, TokenisedSplit, collate, count_truncated, draw
+from style_overlap.trainers.folder import RunFolder, State
+from style_overlap.trainers.loop import StyleTrainer
+from style_overlap.trainers.outcome import (
+    TrainingError,
+    degenerate,
+    last_epoch_loss,
+    losses,
+    metrics_of,
+)
+from style_overlap.trainers.peers import Peers
+from style_overlap.trainers.settings import TrainSettings
+from style_overlap.trainers.start import computes_in_bf16, keep_head_exact, load_encoder
+
+__all__ = ["TrainSettings", "TrainingError", "TrainingResult", "parse_arguments", "train"]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """A finished checkpoint.
+
+    Attributes:
+        output: its folder.
+        record: its ``style_overlap.json``.
+        already_done: whether it was there before.
+        first: whether this is the process that speaks for all that shared the work.
+    """
+
+    output: Path
+    record: dict[str, Any]
+    already_done: bool = False
+    first: bool = True
+
+    def summary(self) -> str:
+        """One line for a person."""
+        test = self.record["metrics"]["test"]
+        line = f"{self.output}: matched test accuracy {test['accuracy']:.3f}"
+        if self.record["degenerate"]:
+            line += f", degenerate: {self.record['degenerate']}"
+        return f"{line} (already done)" if self.already_done else line
+
+
+def train(
+    settings: TrainSettings,
+    *,
+    corpus: ParallelCorpus | None = None,
+    callbacks: Sequence[TrainerCallback] = (),
+) -> TrainingResult:
+    """Fine-tune a classifier, or go on with it, or hand back the finished one.
+
+    Args:
+        settings: what to train, and where it goes.
+        corpus: the corpus, if it is at hand; by default ``settings.corpus`` is loaded.
+        callbacks: further callbacks of the trainer.
+
+    Raises:
+        UsageError: settings that cannot be used, or a folder that belongs to other settings, to
+            other files, or to another process at this moment.
+        TrainingError: the loss or the logits are not finite.
+    """
+    settings.check()
+    resolve_model(settings.model)
+    arguments = build(settings)
+    corpus = corpus or load_corpus(settings.corpus, chunk_verses=settings.chunk_verses)
+    drawn = draw(settings, corpus)
+    plan = _plan(settings, arguments, drawn)
+    folder, peers = RunFolder(settings.output), Peers(arguments)
+    with ExitStack() as stack:
+
+        def claim() -> tuple[State, Path | None]:
+            stack.enter_context(folder.locked())
+            state = folder.state(plan)
+            if state == "finished":
+                folder.clear(settings.keep_checkpoints)
+                return state, None
+            folder.begin(plan)
+            return state, folder.last_checkpoint(peers.count)
+
+        state, checkpoint = peers.from_first(claim)
+        if state == "finished":
+            record = read_json(folder.path / RECORD_NAME)
+            return TrainingResult(folder.path, record, already_done=True, first=peers.first)
+        started = time.time()
+        with quiet():
+            results = _fine_tune(settings, arguments, drawn, checkpoint, callbacks)
+        seconds = round(time.time() - started, 1)
+        record = {**plan, **results, "time": {"seconds": seconds}, "versions": versions()}
+
+        def finish() -> None:
+            write_text(folder.path / "README.md", model_card(record))
+            folder.finish(record, settings.keep_checkpoints)
+
+        peers.from_first(finish)
+    return TrainingResult(folder.path, record, first=peers.first)
+
+
+def _plan(settings: TrainSettings, arguments: TrainingArguments, drawn: Drawn) -> dict[str, Any]:
+    """The record as far as it is known beforehand."""
+    source = Path(resolve_model(settings.model))
+    return {
+        "schema": SCHEMA,
+        "kind": "checkpoint",
+        "config": {**settings.config(), "arguments": choose(settings)},
+        "data": drawn.record(),
+        "base_model_fingerprint": model_fingerprint(source) if source.is_dir() else None,
+        "compute": describe(arguments),
+    }
+
+
+def _fine_tune(
+    settings: TrainSettings,
+    arguments: TrainingArguments,
+    drawn: Drawn,
+    checkpoint: Path | None,
+    callbacks: Sequence[TrainerCallback],
+) -> dict[str, Any]:
+    """All of the work: leaves the final model in the folder, and returns the record's results."""
+    model, tokenizer, source = load_encoder(
+        settings.model, drawn.styles, settings.seed, settings.dropout
+    )
+    layout = inspect_layout(
+        model, tokenizer, settings.max_length, multiple=1 if arguments.use_cpu else 8
+    )
+    tokenised = {
+        name: TokenisedSplit(tokenizer, drawn.texts[name], split.style, layout)
+        for name, split in drawn.splits.items()
+    }
+    first = arguments.process_index == 0
+    truncated = count_truncated(drawn, tokenised)
+    if first and any(style["count"] for style in truncated.values()):
+        cut = ", ".join(f"{name} {n['count']} of {n['of']}" for name, n in truncated.items())
+        logger.warning("texts cut to %s tokens: %s", layout.max_length, cut)
+    keep_head_exact(model)
+    if arguments.bf16 and settings.dtype == "auto":
+        batch = collate([tokenised["train"][0]])
+        if not computes_in_bf16(model, batch, arguments.device):
+            logger.info("%s cannot compute in bf16: using fp32", settings.model)
+            arguments = build(replace(settings, dtype="fp32"))
+    if settings.early_stopping:
+        callbacks = (*callbacks, EarlyStoppingCallback(settings.early_stopping))
+    trainer = StyleTrainer(
+        model=model,
+        args=arguments,
+        train_dataset=tokenised["train"],
+        eval_dataset=tokenised["validation"],
+        callbacks=list(callbacks),
+    )
+    trainer.train_or_resume(checkpoint)
+    trainer.save_final(tokenizer)
+    scored = {name: trainer.score(tokenised[name]) for name in ("validation", "test")}
+    reason = degenerate(list(scored.values()))
+    if reason and first:
+        logger.warning("%s is degenerate: %s", settings.output, reason)
+    state = trainer.state
+    return {
+        "truncated": truncated,
+        "metrics": {
+            **{name: metrics_of(*one) for name, one in scored.items()},
+            "train_loss": last_epoch_loss(state.log_history),
+            "epochs": state.epoch,
+            "steps": state.global_step,
+        },
+        "degenerate": reason,
+        "log": losses(state.log_history),
+        "compute": describe(arguments),
+        "base_model_fingerprint": model_fingerprint(source),
+        "model_fingerprint": model_fingerprint(str(arguments.output_dir)),
+    }

@@ -1,0 +1,106 @@
+"""What a fine-tuning is asked to be: all that its weights depend on, and where they go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from style_overlap.errors import UsageError
+from style_overlap.names import AlphaLike, alpha_text
+
+
+@dataclass(frozen=True)
+class TrainSettings:
+    """One (encoder, k, alpha, seed).
+
+    Attributes:
+        model: folder, hub id or ``package:NAME`` of an encoder.
+        k: number of styles, the first k of the corpus.
+        alpha: content overlap of the data.
+        output: folder of the checkpoint.
+        seed: of head, batch order and dropout.
+        data_seed: of regions, splits and pools; None for the value of ``seed``.
+        contents: train on as much as a corpus of so many contents would give: the training pools
+            are thinned evenly over the canonical order. Validation and test stay whole, so the
+            figures are those of the registered task. None takes everything.
+        corpus: see :func:`style_overlap.corpus.load_corpus`.
+        chunk_verses: consecutive verses in one content.
+        assignment: ``contiguous`` or ``random``.
+        max_length: tokens that are read of a text, None for all that the model can take.
+        early_stopping: stop after so many evaluations in a row without a better matched
+            validation accuracy, and keep the best; None trains to the end and keeps the last.
+        dropout: replaces every dropout rate in the encoder's configuration; None leaves them.
+        dtype: ``auto`` computes in bf16 where the hardware has it, else in fp32; weights are
+            always fp32.
+        arguments: any field of ``transformers.TrainingArguments``.
+        keep_checkpoints: keep the intermediate ``checkpoint-*`` folders when all is done.
+    """
+
+    model: str
+    k: int
+    alpha: AlphaLike
+    output: Path
+    seed: int = 0
+    data_seed: int | None = None
+    contents: int | None = None
+    corpus: str = "bible"
+    chunk_verses: int = 5
+    assignment: str = "contiguous"
+    max_length: int | None = 256
+    early_stopping: int | None = None
+    dropout: float | None = None
+    dtype: str = "auto"
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    keep_checkpoints: bool = False
+
+    @property
+    def sampling_seed(self) -> int:
+        """Seed of regions, splits and pools."""
+        return self.seed if self.data_seed is None else self.data_seed
+
+    def check(self) -> None:
+        """Refuse what could only fail later.
+
+        Raises:
+            UsageError: a value out of range.
+        """
+        alpha_text(self.alpha)
+        _whole("--seed", self.seed, 0, 2**32 - 1)
+        _whole("--data-seed", self.sampling_seed, 0, 2**63 - 1)
+        if self.contents is not None:
+            _whole("--contents", self.contents, 2 * self.k)
+        if self.early_stopping is not None:
+            _whole("--early-stopping", self.early_stopping, 1)
+        if self.dropout is not None and not 0 <= self.dropout < 1:
+            raise UsageError(f"--dropout is {self.dropout}: expected a rate from 0 to below 1")
+
+    def config(self) -> dict[str, Any]:
+        """All that the weights depend on, as it goes into the record."""
+        return {
+            "model": str(self.model),
+            "k": self.k,
+            "alpha": alpha_text(self.alpha),
+            "seed": self.seed,
+            "data_seed": self.sampling_seed,
+            "contents": self.contents,
+            "corpus": str(self.corpus),
+            "chunk_verses": self.chunk_verses,
+            "assignment": self.assignment,
+            "max_length": self.max_length,
+            "early_stopping": self.early_stopping,
+            "dropout": self.dropout,
+            "dtype": self.dtype,
+            "arguments": dict(self.arguments),
+        }
+
+
+def _whole(name: str, value: object, least: int, most: int | None = None) -> None:
+    # bool is an int: True would pass for 1
+    if type(value) is int and value >= least and (most is None or value <= most):
+        return
+    raise UsageError(
+        f"{name} is {value!r}: expected a whole number of at least {least}"
+        + (f" and at most {most}" if most is not None else "")
+    )
