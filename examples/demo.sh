@@ -20,8 +20,8 @@ PY
 
 for alpha in 0 1; do
   run style-overlap train --model "$encoder" --k 2 --alpha "$alpha" --seed 0 \
-    --contents 1200 --dropout 0 --output "$out/k2-a$alpha" \
-    --set num_train_epochs=1 --set learning_rate=2e-4 --set per_device_train_batch_size=16
+    --contents 1200 --max-length 128 --dropout 0 --output "$out/k2-a$alpha" \
+    --set num_train_epochs=2 --set learning_rate=3e-4 --set per_device_train_batch_size=16
 done
 
 run lm_eval --model style-encoder --model_args "pretrained=$out/k2-a0" \

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from style_overlap import __version__
+from style_overlap import __version__, cli_corpus
 from style_overlap.errors import UsageError
 
 app = typer.Typer(
@@ -105,7 +105,8 @@ def train(
             keep_checkpoints=keep_checkpoints,
         )
     )
-    typer.echo(result.summary())
+    if result.first:  # of several processes
+        typer.echo(result.summary())
 
 
 @app.command()
@@ -194,6 +195,9 @@ def lm_eval(context: typer.Context) -> None:
     from style_overlap.registry import run_harness
 
     run_harness(context.args)
+
+
+app.add_typer(cli_corpus.app, name="corpus")
 
 
 def main() -> None:

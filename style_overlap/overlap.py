@@ -177,6 +177,14 @@ def sample(
     return Sample(k, alpha, seed, assignment, n, n_shared, splits, realised, fingerprint)
 
 
+def content_splits(corpus: Contents, seed: int = 0) -> IntArray:
+    """Split of every content, shape (n,): 0 train, 1 validation, 2 test, in every sample.
+
+    It depends on the data seed alone, not on k, alpha or assignment.
+    """
+    return _draw_splits(corpus.groups, seed)
+
+
 def measure(content: npt.ArrayLike, style: npt.ArrayLike) -> float:
     """Content overlap alpha = 1 - I(C;S)/H(S) = H(S|C)/H(S) of a labelled sample (Eq. 1).
 

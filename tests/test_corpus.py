@@ -181,7 +181,7 @@ def test_a_change_of_the_rules_gets_a_new_number(bible):
 
 @pytest.mark.case(18)
 def test_chunk_length_and_versions_change_the_fingerprint(verses, tmp_path, monkeypatch):
-    monkeypatch.setattr(bible_source, "read_verses", lambda version: verses[version.name])
+    monkeypatch.setattr(bible_source, "read_verses", lambda version, _: verses[version.name])
     ten = load_corpus("bible:KJV,ASV", chunk_verses=10, cache_dir=tmp_path)
     eleven = load_corpus("bible:KJV,ASV", chunk_verses=11, cache_dir=tmp_path)
     swapped = load_corpus("bible:ASV,KJV", chunk_verses=10, cache_dir=tmp_path)
@@ -213,7 +213,7 @@ def test_chunk_lengths_that_make_no_sense(chunk_verses):
         ("bible:", "no translation '': there are KJV"),
         ("bible:KJV", "two or more"),
         ("bible:KJV,kjv", "each of them once"),
-        ("/data/texts.csv", "no corpus '/data/texts.csv': the sources are bible"),
+        ("/data/texts.csv", "no file /data/texts.csv: there is no folder /data"),
         (Path("texts"), "no corpus 'texts'"),
         ("", "the sources are bible"),
         ("KJV,ASV", "bible:KJV"),

@@ -24,7 +24,7 @@ from style_overlap.corpus import store
 
 root, mode = Path(sys.argv[1]), sys.argv[2]
 
-def build():
+def build(scratch):
     with open(root / "builds", "a") as file:
         file.write("built\\n")
     time.sleep(0.5)
@@ -50,10 +50,10 @@ def columns(texts=("a", "b")):
 
 
 def toy(texts=("a", "b"), **settings) -> store.Recipe:
-    return store.Recipe("toy", ("A", "B"), (), settings, lambda: (columns(texts), {"none": 0}))
+    return store.Recipe("toy", ("A", "B"), (), settings, lambda _: (columns(texts), {"none": 0}))
 
 
-def no_build():
+def no_build(*_):
     raise AssertionError("built again")
 
 
@@ -187,7 +187,7 @@ def test_a_full_disk_leaves_no_half_entry(tmp_path, monkeypatch):
 
 
 def test_errors_of_the_build_are_passed_on_and_the_lock_is_free_again(tmp_path):
-    def fails():
+    def fails(_):
         raise UsageError("no such text")
 
     with pytest.raises(UsageError, match="no such text"):

@@ -8,7 +8,7 @@ import pytest
 
 from style_overlap.errors import UsageError
 from style_overlap.report import figures, markdown
-from style_overlap.report.matrix import build, percent, read_records, rows
+from style_overlap.report.matrix import advantages, build, percent, read_records, rows
 from style_overlap.results import write_json
 
 
@@ -65,14 +65,17 @@ def test_seeds_are_averaged_with_their_standard_deviation():
 def test_high_overlap_advantage_is_equation_2():
     low, high = record("0.0"), record("1.0", accuracies={"0.0": 0.85, "1.0": 0.84})
     (matrix,) = build(named(low, high)).matrices
-    assert matrix.hoa() == {("0.0", "1.0"): pytest.approx(0.85 - 0.6)}
+    (pair,) = matrix.hoa()
+    assert (pair.low, pair.high, pair.hoa) == (0, 1, pytest.approx(0.85 - 0.6))
+    assert advantages(matrix) == ["(0.0, 1.0) +25.0"]
 
 
 def test_a_missing_cell_is_a_dash_and_gives_no_pair():
     low = record("0.0", accuracies={"0.0": 0.9})
     (matrix,) = build(named(low, record("1.0"))).matrices
     assert dict(rows(matrix))["0.0"] == ["90.0", "–"]
-    assert matrix.hoa() == {}
+    assert matrix.hoa() == ()
+    assert advantages(matrix) == []
 
 
 @pytest.mark.case(11)

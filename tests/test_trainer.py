@@ -13,9 +13,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
+from transformers.activations import GELUActivation
 
 from conftest import make_corpus
 from style_overlap.devices import pick_dtype
+from style_overlap.encoder import Encoder
 from style_overlap.errors import UsageError
 from style_overlap.names import task_name
 from style_overlap.overlap import sample
@@ -280,8 +282,8 @@ def test_other_architectures_train_save_and_open(arch, tmp_path):
             assert together["score"] == pytest.approx(alone["score"], abs=1e-5)
 
 
-def test_a_model_that_bf16_is_not_made_for_is_trained_in_fp32(settings, monkeypatch):
-    forward = torch.nn.LayerNorm.forward
+def test_a_model_that_bf16_is_not_made_for_is_trained_in_fp32(settings, tmp_path, monkeypatch):
+    forward = GELUActivation.forward
 
     def without_bf16(self, states):
         if states.dtype == torch.bfloat16:
@@ -289,15 +291,20 @@ def test_a_model_that_bf16_is_not_made_for_is_trained_in_fp32(settings, monkeypa
         return forward(self, states)
 
     monkeypatch.setattr("style_overlap.trainers.arguments.pick_dtype", _bf16_unless_told)
-    monkeypatch.setattr(torch.nn.LayerNorm, "forward", without_bf16)
+    monkeypatch.setattr(GELUActivation, "forward", without_bf16)
     result = train(replace(settings, arguments={**QUICK, "max_steps": 2}), corpus=CORPUS)
     assert result.record["compute"]["dtype"] == "fp32"
     with pytest.raises(RuntimeError, match="BFloat16"):
-        train(replace(settings, dtype="bf16", output=settings.output / "forced"), corpus=CORPUS)
+        train(replace(settings, dtype="bf16", output=tmp_path / "forced"), corpus=CORPUS)
 
 
 def _bf16_unless_told(name, device):
     return torch.bfloat16 if name == "auto" else pick_dtype(name, device)
+
+
+def test_a_checkpoint_reads_as_much_of_a_text_as_it_was_trained_on(finished):
+    settings, result = finished
+    assert Encoder.load(result.output).max_length == settings.max_length < 128
 
 
 @pytest.mark.case(7)

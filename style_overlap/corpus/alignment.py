@@ -55,11 +55,13 @@ class Fit:
     Attributes:
         own: fit at the verse's own place.
         neighbour: the better fit of the places before and after.
+        shift: -1 or 1, which of the two that is, int64.
         ratio: words in the verse over words in the other versions' (median).
     """
 
     own: Floats
     neighbour: Floats
+    shift: Ints
     ratio: Floats
 
 
@@ -79,32 +81,43 @@ def compare(
         UsageError: more than 20 % of a version's verses are misaligned.
     """
     numbers = sorted(set().union(*verses.values()))
-    misaligned, uneven, shares = {}, {}, {}
+    strays, uneven, shares = {}, {}, {}
     for version, fit in fits(verses, numbers).items():
-        bad = _misaligned(fit, np.asarray(numbers, dtype=np.int64) // 1000)
+        bad = misaligned(fit, np.asarray(numbers, dtype=np.int64) // 1000)
         shares[version] = bad.sum() / max((~np.isnan(fit.own)).sum(), 1)
-        misaligned[version] = [numbers[place] for place in np.flatnonzero(bad)]
-        odd = np.flatnonzero(_outside(fit.ratio, UNEVEN))
-        uneven[version] = [numbers[place] for place in odd]
+        strays[version] = [numbers[place] for place in np.flatnonzero(bad)]
+        uneven[version] = [numbers[place] for place in np.flatnonzero(is_uneven(fit))]
     # A bad version makes the others fit less well: the worst one is the one to name.
     worst = max(shares, key=lambda version: float(shares[version]))
     if shares[worst] > MAX_SHARE:
-        example = misaligned[worst][len(misaligned[worst]) // 2]
+        example = strays[worst][len(strays[worst]) // 2]
         raise UsageError(_refusal(worst, shares[worst], verses, example, books))
-    return {"misaligned": misaligned, "uneven": uneven}
+    return {"misaligned": strays, "uneven": uneven}
 
 
-def _misaligned(fit: Fit, chapters: Ints) -> npt.NDArray[np.bool_]:
+def misaligned(fit: Fit, chapters: Ints | None) -> npt.NDArray[np.bool_]:
+    """Which verses of a version say what another verse says there, shape (n,).
+
+    Args:
+        fit: of the version.
+        chapters: chapter of every verse, shape (n,); None where few words in common are no fault.
+    """
     bad = fit.neighbour > fit.own + MARGIN
-    compared = ~np.isnan(fit.own)
-    for chapter in np.unique(chapters[compared & (fit.own < UNRELATED)]):
-        inside = compared & (chapters == chapter)
-        if np.median(fit.own[inside]) < UNRELATED:
-            bad = bad | inside
+    if chapters is not None:
+        compared = ~np.isnan(fit.own)
+        for chapter in np.unique(chapters[compared & (fit.own < UNRELATED)]):
+            inside = compared & (chapters == chapter)
+            if np.median(fit.own[inside]) < UNRELATED:
+                bad = bad | inside
     beside = np.zeros_like(bad)
     beside[1:] |= bad[:-1]
     beside[:-1] |= bad[1:]
     return np.asarray(bad | (beside & _outside(fit.ratio, MOVED)))
+
+
+def is_uneven(fit: Fit) -> npt.NDArray[np.bool_]:
+    """Which verses are far longer or shorter than elsewhere, shape (n,)."""
+    return _outside(fit.ratio, UNEVEN)
 
 
 def _outside(ratio: Floats, limit: float) -> npt.NDArray[np.bool_]:
@@ -139,6 +152,7 @@ def fits(verses: Mapping[str, Mapping[int, str]], numbers: list[int]) -> dict[st
         result[version] = Fit(
             own=np.where(comparable, own, np.nan),
             neighbour=np.where(comparable, neighbour, np.nan),
+            shift=np.where(after > before, 1, -1),
             ratio=ratio,
         )
     return result

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from style_overlap.corpus import cleaning, headings
+from style_overlap.corpus.books import TITLES
 from style_overlap.corpus.store import RULES, Recipe
 from style_overlap.errors import UsageError
 from style_overlap.results import file_digest
@@ -62,44 +63,66 @@ RESERVED = ("NHEB", "RWEBSTER")
 """Never trained on, unless the spec names them as classes."""
 
 
-def recipe(rest: str | None, chunk_verses: int) -> Recipe:
+def recipe(
+    rest: str | None,
+    chunk_verses: int,
+    *,
+    reserved: Sequence[str] | None = None,
+    cleaned: bool = True,
+) -> Recipe:
     """What it takes to build ``bible`` or ``bible:<rest>``.
 
     Args:
         rest: names of the classes in label order, separated by commas; None for the default.
         chunk_verses: consecutive verses in one content.
+        reserved: names of the versions that are never trained on; None for ``RESERVED`` as far as
+            they are no classes.
+        cleaned: whether the source's typography is taken out of the texts.
 
     Raises:
         UsageError: a name that is unknown, unsound, given twice, or whose package is missing.
     """
-    styles = STYLES if rest is None else _choose(rest)
-    reserved = tuple(name for name in RESERVED if name not in styles)
-    chosen = [VERSIONS[name] for name in (*styles, *reserved)]
-    settings = {
-        "spec": "bible" if styles == STYLES else f"bible:{','.join(styles)}",
-        "styles": list(styles),
-        "reserved": list(reserved),
-        "chunk_verses": chunk_verses,
-        "rules": RULES,
-        "sources": {version.package: _source(version) for version in chosen},
-    }
-    build = partial(_build, chosen, chunk_verses)
-    return Recipe("bible", styles, reserved, settings, build)
-
-
-def _choose(rest: str) -> tuple[str, ...]:
-    """The classes that a spec names."""
-    by_code = {version.code: version.name for version in VERSIONS.values()}
-    given = [name.strip().upper() for name in rest.split(",")]
-    names = tuple(by_code.get(name, name) for name in given)
-    for name in names:
-        if name not in VERSIONS:
-            raise UsageError(_no_version(name))
-    if len(names) < 2 or len(set(names)) < len(names):
+    styles = STYLES if rest is None else _names(rest.split(","))
+    if len(styles) < 2 or len(set(styles)) < len(styles):
         raise UsageError(
             f"bible:{rest}: expected two or more translations, each of them once, "
             "for example bible:KJV,ASV"
         )
+    unseen = tuple(name for name in RESERVED if name not in styles)
+    spec = "bible" if styles == STYLES else f"bible:{','.join(styles)}"
+    if reserved is not None:
+        chosen_unseen = _names(reserved)
+        if set(chosen_unseen) & set(styles) or len(set(chosen_unseen)) < len(chosen_unseen):
+            raise UsageError(
+                f"reserved={','.join(reserved)}: expected versions that are no classes"
+            )
+        if chosen_unseen != unseen:
+            spec += f"{'' if ':' in spec else ':' + ','.join(styles)},reserved="
+            spec += ",".join(chosen_unseen)
+        unseen = chosen_unseen
+    chosen = [VERSIONS[name] for name in (*styles, *unseen)]
+    settings = {
+        "spec": spec,
+        "styles": list(styles),
+        "reserved": list(unseen),
+        "chunk_verses": chunk_verses,
+        "rules": RULES,
+        "sources": {version.package: _source(version) for version in chosen},
+    }
+    if not cleaned:
+        settings["clean"] = False
+    build = partial(_build, chosen, chunk_verses, cleaned)
+    return Recipe("bible", styles, unseen, settings, build)
+
+
+def _names(given: Sequence[str]) -> tuple[str, ...]:
+    """Our names of the versions that a spec names by name or code."""
+    by_code = {version.code: version.name for version in VERSIONS.values()}
+    upper = [name.strip().upper() for name in given]
+    names = tuple(by_code.get(name, name) for name in upper)
+    for name in names:
+        if name not in VERSIONS:
+            raise UsageError(_no_version(name))
     return names
 
 
@@ -123,6 +146,31 @@ def _no_version(name: str) -> str:
     )
 
 
+def read_any(rest: str | None, reserved: Sequence[str] | None = None) -> dict[str, dict[int, str]]:
+    """Verses of the versions that a spec names, sound or not, for an audit.
+
+    Raises:
+        UsageError: a version that pythonbible does not have or that is not installed.
+    """
+    from pythonbible.bible import BIBLE_PACKAGE_NAMES
+
+    given = STYLES if rest is None else [name.strip().upper() for name in rest.split(",")]
+    unseen = RESERVED if reserved is None else [name.upper() for name in reserved]
+    packages = {
+        member.value.upper(): (member.value, package.replace("_", "-"))
+        for member, package in BIBLE_PACKAGE_NAMES.items()
+    }
+    verses = {}
+    for name in dict.fromkeys((*given, *unseen)):
+        if name in packages and name not in {version.code for version in VERSIONS.values()}:
+            version = Version(name, *packages[name])
+        else:
+            version = VERSIONS[_names([name])[0]]
+        _source(version)
+        verses[version.name] = read_verses(version)
+    return verses
+
+
 def _source(version: Version) -> dict[str, str]:
     """Version and SHA-256 of the package that carries a translation."""
     try:
@@ -137,27 +185,30 @@ def _source(version: Version) -> dict[str, str]:
     return {"version": installed, "sha256": file_digest(Path(spec.origin))}
 
 
-def read_verses(version: Version) -> dict[int, str]:
-    """Cleaned text of every verse, by pythonbible's verse number."""
+def read_verses(version: Version, cleaned: bool = True) -> dict[int, str]:
+    """Text of every verse, by pythonbible's verse number, without the headings of the edition.
+
+    Args:
+        version: whose text.
+        cleaned: whether the source's typography is taken out.
+    """
     import pythonbible
 
+    policy = cleaning.clean if cleaned else cleaning.keep
     # What pythonbible.get_verse_text reads, without looking the book up for every verse.
     bible = pythonbible.get_bible(pythonbible.Version(version.code), "plain_text_readers")
     return {
-        verse: cleaning.clean(headings.strip_headings(verse, bible.get_scripture(verse)))
+        verse: policy(headings.strip_headings(verse, bible.get_scripture(verse)))
         for verse in bible.get_verse_ids()
     }
 
 
 def _build(
-    chosen: Sequence[Version], chunk_verses: int
+    chosen: Sequence[Version], chunk_verses: int, cleaned: bool, scratch: Path
 ) -> tuple[dict[str, Sequence[Any]], dict[str, Any]]:
-    import pythonbible
-
     from style_overlap.corpus import chunks  # scipy, which a warm start does not need
 
-    verses = {version.name: read_verses(version) for version in chosen}
-    books = {book.value: book.title for book in pythonbible.Book}
+    verses = {version.name: read_verses(version, cleaned) for version in chosen}
     numbers = set().union(*verses.values())
     titled = [number for number in numbers if headings.is_titled_psalm_start(number)]
-    return chunks.parallel_chunks(verses, chunk_verses, books, {"psalm_title": titled})
+    return chunks.parallel_chunks(verses, chunk_verses, TITLES, {"psalm_title": titled})

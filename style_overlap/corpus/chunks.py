@@ -7,7 +7,8 @@ from typing import Any
 
 from style_overlap.corpus.alignment import compare
 from style_overlap.corpus.groups import content_groups
-from style_overlap.corpus.references import passage_name, verse_name
+from style_overlap.corpus.misnumbered import refuse_books
+from style_overlap.corpus.references import passage_name, split, verse_name
 from style_overlap.errors import UsageError
 
 Verses = Mapping[str, Mapping[int, str]]
@@ -56,17 +57,24 @@ def parallel_chunks(
         number of them by version where single versions are the cause.
 
     Raises:
-        UsageError: a version is misaligned as a whole, or nothing is left.
+        UsageError: a version or a book of it is misaligned as a whole, or nothing is left.
     """
     # A number that no version has a text for does not exist; it is not missing.
     every = sorted({number for texts in verses.values() for number in texts if texts[number]})
+    fit = compare(verses, books)
+    refuse_books(
+        fit["misaligned"],
+        verses,
+        lambda number: books[split(number)[0]],
+        lambda number: verse_name(number, books),
+    )
     faults: dict[str, Mapping[str, Iterable[int]]] = {
         "missing": {
             version: [number for number in every if not texts.get(number)]
             for version, texts in verses.items()
         },
         **{reason: {"": numbers} for reason, numbers in excluded.items()},
-        **compare(verses, books),
+        **fit,
     }
     gone: set[int] = set()
     dropped: dict[str, Any] = {}

@@ -73,3 +73,9 @@ def clean(text: str) -> str:
     if "(" in text:
         text = _SPACE_LOST_OPENING.sub(" (", text.replace("( ", "("))
     return text
+
+
+def keep(text: str) -> str:
+    """The text as it is, or nothing where ``clean`` would leave nothing of it."""
+    text = text.strip()
+    return text if clean(text) else ""

@@ -49,8 +49,8 @@ class Faults:
         lines = []
         for kind, count in self.counts.items():
             shown = self.found.get(kind, [])
-            first = f", the first {len(shown)}" if count > len(shown) else ""
-            lines.append(f"{self.file}: {count} {kind}{first}:")
+            number = f"{count}, the first {len(shown)}" if count > len(shown) else str(count)
+            lines.append(f"{self.file}: {kind} ({number}):")
             lines += [f"  {line}" for line in shown]
             if kind in self.advice:
                 lines.append(f"  {self.advice[kind]}")

@@ -31,7 +31,7 @@ MAX_GROUP = 20
 """A larger group is a chain of formulas: it is taken apart by asking for a higher share."""
 
 _STEP = 10  # percentage points by which the share rises
-_FEWEST_RUNS = 10  # three shared words do not make two verses of four words twins
+FEWEST_RUNS = 10  # three shared words do not make two verses of four words twins
 _COMMON = 300  # runs in more contents than this are idiom, and would cost most of the time
 _BLOCK = 2048  # rows multiplied at once
 
@@ -49,6 +49,20 @@ def content_groups(texts: Mapping[str, Sequence[str]]) -> npt.NDArray[np.int64]:
     if n < 2:
         return np.arange(n, dtype=np.int64)
     first, second, share = _pairs(list(texts.values()), n)
+    return groups_of(first, second, share, n)
+
+
+def groups_of(first: Ints, second: Ints, share: Ints, n: int) -> npt.NDArray[np.int64]:
+    """Groups from pairs of contents and the shared part of their runs in percent.
+
+    Args:
+        first, second: rows of the pairs' contents, shape (pairs,).
+        share: percent, shape (pairs,).
+        n: number of contents.
+
+    Returns:
+        Shape (n,), int64: the row number of the first member of each content's group.
+    """
     groups = np.arange(n, dtype=np.int64)
     rows = np.ones(n, dtype=bool)  # those whose group is still to be settled
     for percent in (*range(PERCENT, 100, _STEP), 100):
@@ -87,7 +101,7 @@ def _pairs(versions: Sequence[Sequence[str]], n: int) -> tuple[Ints, Ints, Ints]
         shared = shared + sp.vstack(blocks, format="csr", dtype=np.int64)
     pairs = shared.tocoo()
     first, second = pairs.row.astype(np.int64), pairs.col.astype(np.int64)
-    smaller = sum(np.maximum(np.minimum(s[first], s[second]), _FEWEST_RUNS) for s in sizes)
+    smaller = sum(np.maximum(np.minimum(s[first], s[second]), FEWEST_RUNS) for s in sizes)
     return first, second, pairs.data * 100 // smaller
 
 

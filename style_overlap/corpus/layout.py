@@ -67,13 +67,13 @@ def resolve(columns: Sequence[str], file: str, spec: Spec) -> Layout:
     places = {}
     for option in PLACES:
         if (name := spec.one(option)) is not None:
-            places[option] = _need(name, known, file, option)
+            places[option] = _need(name, known, file, f"{option}=")
     classes, reserved = spec.several("classes"), spec.several("reserved") or ()
     long = bool(spec.one("style") or spec.one("text")) or {STYLE, TEXT} <= set(known)
     if long:
-        style = _need(spec.one("style") or STYLE, known, file, "style")
-        text = _need(spec.one("text") or TEXT, known, file, "text")
-        content: str | None = _need(spec.one("content") or CONTENT, known, file, "content")
+        style = _need(spec.one("style") or STYLE, known, file, "style=")
+        text = _need(spec.one("text") or TEXT, known, file, "text=")
+        content: str | None = _need(spec.one("content") or CONTENT, known, file, "content=")
         styles = None if classes is None else (*classes, *reserved)
         layout = Layout(content, style, text, styles, reserved, places)
         _once([style, text, str(content)], file)
@@ -82,10 +82,10 @@ def resolve(columns: Sequence[str], file: str, spec: Spec) -> Layout:
         if given == ROW and ROW not in known:
             content = None
         else:
-            content = _need(given or CONTENT, known, file, "content")
+            content = _need(given or CONTENT, known, file, "content=")
         taken = {content, *places.values(), *reserved}
         chosen = classes or tuple(name for name in known if name not in taken)
-        styles = tuple(_need(name, known, file, "classes") for name in (*chosen, *reserved))
+        styles = tuple(_need(name, known, file, "classes=") for name in (*chosen, *reserved))
         layout = Layout(content, None, None, styles, reserved, places)
         _once([*styles, *([content] if content else []), *set(places.values()) - {content}], file)
     if layout.styles is not None:
@@ -116,15 +116,23 @@ def check_styles(styles: Sequence[str], reserved: Sequence[str], file: str) -> N
         )
 
 
-def _need(name: str, columns: Iterable[str], file: str, option: str) -> str:
+def need(name: str, columns: Iterable[str], file: str, option: str, more: str = "") -> str:
+    """The name of a column, checked.
+
+    Raises:
+        UsageError: there is no such column; names one that is nearly it.
+    """
     columns = list(columns)
     if name in columns:
         return name
-    near = did_you_mean(name, columns)
     raise UsageError(
-        f"{file}: no column {name!r}{near} for {option}=; its columns are "
-        f"{', '.join(columns)}; {_FORMS}"
+        f"{file}: no column {name!r}{did_you_mean(name, columns)} for {option}; its columns are "
+        f"{', '.join(columns)}{more}"
     )
+
+
+def _need(name: str, columns: Iterable[str], file: str, option: str) -> str:
+    return need(name, columns, file, option, f"; {_FORMS}")
 
 
 def _once(names: Sequence[str], file: str) -> None:

@@ -84,7 +84,7 @@ def index(staged: Staged, layout: Layout, file: str, drop: bool) -> Index:
     if layout.wide:
         rows = np.repeat(rows, len(staged.styles), axis=1)
     dropped = {"missing": contents.missing(coded, whole, staged)}
-    return Index(rows, None if groups is None else _first_rows(groups), dropped)
+    return Index(rows, None if groups is None else first_rows(groups), dropped)
 
 
 def write(staged: Staged, layout: Layout, rows: Ints, path: Path) -> pa.Table:
@@ -124,9 +124,9 @@ def _encode(batches: Sequence[pa.RecordBatch], column: str) -> tuple[Ints, pa.Ar
     import pyarrow as pa
 
     encoded = pa.chunked_array([batch.column(column) for batch in batches]).dictionary_encode()
-    encoded = encoded.unify_dictionaries()
+    # encoded as a whole: all chunks refer to one dictionary
     codes = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
-    return codes.astype(np.int64), encoded.chunk(encoded.num_chunks - 1).dictionary
+    return codes.astype(np.int64), encoded.chunk(0).dictionary
 
 
 def _arrange(first: Ints, places: Mapping[str, tuple[Ints, pa.Array]]) -> Ints:
@@ -142,7 +142,7 @@ def _arrange(first: Ints, places: Mapping[str, tuple[Ints, pa.Array]]) -> Ints:
         arranged = arranged[np.argsort(_ranks(values)[codes[first]], kind="stable")]
     if "region" in places:
         regions = places["region"][0][first[arranged]]
-        arranged = arranged[np.argsort(_first_rows(regions), kind="stable")]
+        arranged = arranged[np.argsort(first_rows(regions), kind="stable")]
     return arranged
 
 
@@ -157,7 +157,7 @@ def _ranks(values: pa.Array) -> npt.NDArray[Any]:
         return np.argsort(pc.sort_indices(values).to_numpy())
 
 
-def _first_rows(codes: Ints) -> Ints:
+def first_rows(codes: Ints) -> Ints:
     """For every row, the first row with its code, shape (n,)."""
     _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
     return np.asarray(first[inverse], dtype=np.int64)

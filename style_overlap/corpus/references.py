@@ -8,6 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 
+def number_of(book: int, chapter: int, verse: int) -> int:
+    """The verse number."""
+    return book * 1_000_000 + chapter * 1000 + verse
+
+
 def split(verse: int) -> tuple[int, int, int]:
     """(book, chapter, verse) of a verse number."""
     return verse // 1_000_000, verse // 1000 % 1000, verse % 1000

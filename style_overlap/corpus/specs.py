@@ -90,6 +90,14 @@ class Spec:
         """``yes`` or ``no``."""
         return _YES_NO[self.choice(option, tuple(_YES_NO), "yes" if default else "no")]
 
+    def but(self, **options: str) -> Spec:
+        """The same with other options."""
+        changed = {**self.options, **{name: (value,) for name, value in options.items()}}
+        parts = [self.kind if self.body is None else f"{self.kind}:{_encode(self.body)}"]
+        for name, values in changed.items():
+            parts.append(f"{name}={','.join(map(_encode, values))}")
+        return Spec(",".join(parts), self.kind, self.body, changed)
+
     def need_body(self, what: str, example: str) -> str:
         """The body, where a source cannot do without."""
         if not self.body:
@@ -164,15 +172,16 @@ def _kind(head: str, text: str, kinds: Iterable[str]) -> tuple[str, str | None]:
     if kind in kinds:
         return kind, rest if colon else None
     path = Path(_decode(head)).expanduser()
-    if path.is_dir():
+    if head and path.is_dir():
         return ("verses" if (path / VREF).is_file() else "folders"), head
     if head.lower().endswith(ENDINGS) and path.exists():
         return "table", head
-    missing = f"; {no_path(path, 'file')}" if head.lower().endswith(ENDINGS) else ""
+    if head.lower().endswith(ENDINGS) and not colon:
+        raise UsageError(no_path(path, "file"))
     raise UsageError(
         f"no corpus {str(text)!r}: the sources are {', '.join(sorted(kinds))}"
         f"{did_you_mean(kind, kinds) if colon else ''}; type bible, or bible:KJV,WEB,YLT to "
-        f"choose the translations and their order, or the path of a table{missing}"
+        f"choose the translations and their order, or the path of a table"
     )
 
 
@@ -181,6 +190,10 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
     lower = {name.lower(): name for name in names}
     near = difflib.get_close_matches(word.lower(), lower, n=1, cutoff=0.6)
     return f" (did you mean {lower[near[0]]!r}?)" if near else ""
+
+
+def _encode(text: str) -> str:
+    return text.replace(",", "%2C")
 
 
 def _decode(text: str) -> str:

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from style_overlap.corpus.faults import Faults
 from style_overlap.corpus.layout import Layout, check_styles
 from style_overlap.corpus.lines import MAX_LINE
@@ -85,6 +87,8 @@ def stage(
             good = _Batch(batch, layout, staged, faults, policy, drop)
             writer.write_batch(pa.record_batch(good.columns(texts), schema=schema))
     faults.stop()
+    if not staged.rows and not staged.other:
+        raise UsageError(f"{source.file} has no rows with texts")
     seen = {staged.styles[label] for label in set(staged.labels)}
     asked = () if layout.wide else layout.styles or layout.reserved
     unknown = [name for name in asked if name not in seen]
@@ -104,9 +108,9 @@ def _classes_first(staged: Staged, reserved: Sequence[str]) -> None:
     """Renumber the styles of a long table: classes by first appearance, then the reserved ones."""
     styles = [name for name in staged.styles if name not in reserved]
     styles += reserved
-    new = [styles.index(name) for name in staged.styles]
-    for place, label in enumerate(staged.labels):
-        staged.labels[place] = new[label]
+    new = np.array([styles.index(name) for name in staged.styles], dtype=np.int16)
+    labels = np.frombuffer(staged.labels, dtype=np.int16)
+    labels[:] = new[labels]
     staged.styles = styles
 
 

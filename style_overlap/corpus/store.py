@@ -8,13 +8,14 @@ sibling folder, which one rename turns into the entry; others wait and read that
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from style_overlap.corpus.parallel import ParallelCorpus
 from style_overlap.errors import UsageError
@@ -22,6 +23,7 @@ from style_overlap.results import digest, file_digest, read_json, write_json
 
 if TYPE_CHECKING:
     import datasets
+    import pyarrow as pa
 
 FORMAT = 1
 """Layout of a cache entry: raised when an older entry could be misread."""
@@ -30,8 +32,11 @@ RULES = 1
 """Version of cleaning, alignment, chunking and grouping, part of every recipe's settings: raised
 with each change to them, so that no cache serves the texts of older rules."""
 
+_AT_ONCE = 4096  # values of an Arrow column
 _META = "corpus.json"
 _TABLE = "table"
+
+Columns: TypeAlias = "Mapping[str, Sequence[Any]] | pa.Table"
 
 
 @dataclass(frozen=True)
@@ -40,22 +45,31 @@ class Recipe:
 
     Attributes:
         name: of the corpus; begins the name of its cache folder.
-        styles: classes in label order.
+        styles: classes in label order; None where only the texts tell: the order of the columns.
         reserved: styles that no classifier is trained on.
-        settings: everything that the result depends on, as JSON has it; the cache key.
-        build: the work itself: returns the table's columns, and what was dropped and why.
+        settings: all choices that the result depends on, as JSON has it; part of the cache key and
+            of the fingerprint.
+        build: the work itself, given an empty folder that is removed afterwards: returns the
+            table's columns, and what was dropped and why. Columns may be an Arrow table in the
+            folder, so that they need not fit in memory.
+        sources: digests of the files that are read, where the settings do not hold them: part of
+            the cache key and not of the fingerprint, which is of texts and not of file formats.
     """
 
     name: str
-    styles: tuple[str, ...]
+    styles: tuple[str, ...] | None
     reserved: tuple[str, ...]
     settings: Mapping[str, Any]
-    build: Callable[[], tuple[dict[str, Sequence[Any]], dict[str, Any]]]
+    build: Callable[[Path], tuple[Columns, dict[str, Any]]]
+    sources: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def folder(self) -> str:
         """Name of the cache entry."""
-        return f"{self.name}-{digest({'format': FORMAT, 'settings': self.settings})[:20]}"
+        key: dict[str, Any] = {"format": FORMAT, "settings": self.settings}
+        if self.sources:
+            key["sources"] = self.sources
+        return f"{self.name}-{digest(key)[:20]}"
 
 
 def cache_root(cache_dir: str | os.PathLike[str] | None = None) -> Path:
@@ -83,25 +97,38 @@ def load(recipe: Recipe, root: Path) -> ParallelCorpus:
         with _locked(entry, root):
             corpus = _read(recipe, entry)  # another process may have built it while we waited
             if corpus is None:
-                columns, dropped = recipe.build()
-                with _named(root):
-                    _write(recipe, entry, columns, dropped)
+                with _scratch(recipe, entry, root) as scratch:
+                    columns, dropped = recipe.build(scratch)
+                    with _named(root):
+                        _write(recipe, entry, columns, dropped)
                 corpus = _read(recipe, entry)
     if corpus is None:
         raise UsageError(f"the cache entry {entry} cannot be read back: is the disk in order?")
     return corpus
 
 
-def fingerprint(columns: Mapping[str, Sequence[Any]], settings: Mapping[str, Any]) -> str:
+def fingerprint(columns: Columns, settings: Mapping[str, Any]) -> str:
     """SHA-256 (hex) of a corpus' columns and settings: the same on every machine."""
     sha = hashlib.sha256(digest(settings).encode())
-    for name, values in columns.items():
+    names = getattr(columns, "column_names", columns)
+    for name in names:
+        values = columns[name]
         sha.update(digest([name, len(values)]).encode())
-        for value in values:
+        for value in _plain(values):
             data = str(value).encode()
             # its length too: "ab", "c" is not "a", "bc"
             sha.update(len(data).to_bytes(8, "big") + data)
     return sha.hexdigest()
+
+
+def _plain(values: Any) -> Iterator[Any]:
+    """The values of a column, those of an Arrow one a few thousand at a time."""
+    if not hasattr(values, "iterchunks"):
+        yield from values
+        return
+    for chunk in values.iterchunks():
+        for start in range(0, len(chunk), _AT_ONCE):
+            yield from chunk.slice(start, _AT_ONCE).to_pylist()
 
 
 def _read(recipe: Recipe, entry: Path) -> ParallelCorpus | None:
@@ -114,11 +141,14 @@ def _read(recipe: Recipe, entry: Path) -> ParallelCorpus | None:
         meta = read_json(entry / _META)
         if meta["settings"] != recipe.settings or meta["sha256"] != _table_digest(entry):
             return None
+        table = datasets.Dataset.load_from_disk(str(entry / _TABLE), keep_in_memory=False)
+        others = {"content_id", "group", *recipe.reserved}
+        styles = tuple(name for name in table.column_names if name not in others)
         return ParallelCorpus(
             name=recipe.name,
-            styles=recipe.styles,
+            styles=recipe.styles or styles,
             reserved=recipe.reserved,
-            table=datasets.Dataset.load_from_disk(str(entry / _TABLE), keep_in_memory=False),
+            table=table,
             fingerprint=meta["fingerprint"],
             settings=meta["settings"],
             dropped=meta["dropped"],
@@ -127,13 +157,8 @@ def _read(recipe: Recipe, entry: Path) -> ParallelCorpus | None:
         return None
 
 
-def _write(
-    recipe: Recipe, entry: Path, columns: Mapping[str, Sequence[Any]], dropped: Mapping[str, Any]
-) -> None:
+def _write(recipe: Recipe, entry: Path, columns: Columns, dropped: Mapping[str, Any]) -> None:
     """Make the entry. The caller holds its lock."""
-    # Holding the lock, we know that these are left from a builder that was killed.
-    for stale in entry.parent.glob(f".{recipe.folder}.*.tmp"):
-        shutil.rmtree(stale, ignore_errors=True)
     temporary = entry.parent / f".{recipe.folder}.{os.getpid()}.tmp"
     try:
         temporary.mkdir()
@@ -150,13 +175,36 @@ def _write(
             os.rename(entry, entry.parent / f".{recipe.folder}.damaged-{os.getpid()}.tmp")
         os.rename(temporary, entry)
     finally:
-        for leftover in entry.parent.glob(f".{recipe.folder}.*.tmp"):
+        for leftover in (temporary, *entry.parent.glob(f".{recipe.folder}.damaged-*.tmp")):
             shutil.rmtree(leftover, ignore_errors=True)
 
 
-def _table(columns: Mapping[str, Sequence[Any]]) -> datasets.Dataset:
+@contextlib.contextmanager
+def _scratch(recipe: Recipe, entry: Path, root: Path) -> Iterator[Path]:
+    """A folder to build in, beside the entry. The caller holds its lock."""
+    # Holding the lock, we know that these are left from a builder that was killed.
+    for stale in entry.parent.glob(f".{recipe.folder}.*.tmp"):
+        shutil.rmtree(stale, ignore_errors=True)
+    folder = entry.parent / f".{recipe.folder}.{os.getpid()}.scratch.tmp"
+    with _named(root):
+        folder.mkdir()
+    try:
+        yield folder
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        with _named(root):
+            raise
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _table(columns: Columns) -> datasets.Dataset:
     import datasets
 
+    if not isinstance(columns, Mapping):
+        # a fingerprint of its own: `datasets` would pickle and hash the table to make one
+        return datasets.Dataset(columns, fingerprint="corpus")
     features = datasets.Features(
         {name: datasets.Value("int64" if name == "group" else "string") for name in columns}
     )

@@ -22,6 +22,11 @@ class Vocabulary(defaultdict[str, int]):
         return self[word]
 
 
+def split_words(text: str) -> list[str]:
+    """The lower-cased words of a text, without punctuation."""
+    return text.lower().translate(_NO_WORD).split()
+
+
 def word_ids(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[Ints, Ints]:
     """Numbers of the lower-cased words of every text.
 
@@ -31,6 +36,6 @@ def word_ids(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[Ints, Ints]:
     found: list[int] = []
     starts = [0]
     for text in texts:
-        found += map(vocabulary.__getitem__, text.lower().translate(_NO_WORD).split())
+        found += map(vocabulary.__getitem__, split_words(text))
         starts.append(len(found))
     return np.asarray(found, dtype=np.int64), np.asarray(starts, dtype=np.int64)

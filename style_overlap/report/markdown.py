@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from style_overlap.report import figures
-from style_overlap.report.matrix import Matrices, Matrix, rows
+from style_overlap.report.matrix import Matrices, Matrix, advantages, rows
 from style_overlap.results import versions, write_text
 
 
@@ -47,12 +47,12 @@ def _section(matrix: Matrix, picture: str) -> list[str]:
     for alpha, cells in rows(matrix):
         parts.append(f"| **{alpha}** | {' | '.join(cells)} |")
     parts += ["", f"![Accuracy by alpha_train and alpha_eval]({picture})", ""]
-    if hoa := matrix.hoa():
+    if found := advantages(matrix):
         parts += [
             "High-overlap advantage, Acc(train high, eval low) - Acc(train low, eval high), in "
             "points:",
             "",
-            *(f"- {low} and {high}: {100 * gain:+.1f}" for (low, high), gain in hoa.items()),
+            *(f"- {line}" for line in found),
             "",
         ]
     return parts

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from style_overlap import stats
 from style_overlap.errors import UsageError
-from style_overlap.names import as_alpha
+from style_overlap.names import alpha_text, as_alpha
 from style_overlap.results import SCHEMA, digest, read_json
+from style_overlap.stats import HoaPair
 
 Cell = tuple[str, str]
 
@@ -57,18 +59,11 @@ class Matrix:
         values = self.cells.get(cell, ())
         return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
-    def hoa(self) -> dict[Cell, float]:
-        """High-overlap advantage of every pair a_i < a_j that was measured both ways (Eq. 2).
-
-        HOA(a_i, a_j) = Acc(train=a_j, eval=a_i) - Acc(train=a_i, eval=a_j), means over seeds.
-        """
-        pairs = {}
-        for low in self.alphas_train:
-            for high in self.alphas_train:
-                down, up = self.mean((high, low)), self.mean((low, high))
-                if as_alpha(low) < as_alpha(high) and down is not None and up is not None:
-                    pairs[low, high] = down - up
-        return pairs
+    def hoa(self) -> tuple[HoaPair, ...]:
+        """High-overlap advantage of every pair that was measured both ways, of means (Eq. 2)."""
+        alphas = [as_alpha(alpha) for alpha in self.alphas_train]
+        means = [[self.mean((row, col)) for col in self.alphas_train] for row in self.alphas_train]
+        return stats.hoa(np.array(means, dtype=np.float64), alphas)
 
 
 @dataclass(frozen=True)
@@ -173,4 +168,20 @@ def rows(matrix: Matrix) -> Sequence[tuple[str, list[str]]]:
             [percent(matrix.mean((row, col)), matrix.sd((row, col))) for col in matrix.alphas_eval],
         )
         for row in matrix.alphas_train
+    ]
+
+
+def advantages(matrix: Matrix) -> list[str]:
+    """The high-overlap advantage in words: each pair, and the tests over them if they are many."""
+    pairs = matrix.hoa()
+    lines = [f"({alpha_text(p.low)}, {alpha_text(p.high)}) {100 * p.hoa:+.1f}" for p in pairs]
+    test = stats.hoa_test(pairs)
+    if test.p_t is None or test.mean is None:
+        return lines
+    positive = sum(p.hoa > 0 for p in pairs)
+    return [
+        *lines,
+        f"mean {100 * test.mean:+.1f}, {positive} of {len(pairs)} pairs positive, Cohen's d "
+        f"{test.cohen_d:.2f}, one-sided p {test.p_t:.1g} (paired t), {test.p_sign_flip:.1g} "
+        "(sign flip)",
     ]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.table import Table
 
-from style_overlap.report.matrix import Matrices, Matrix, rows
+from style_overlap.report.matrix import Matrices, Matrix, advantages, rows
 
 _WIDTH = 120  # of a pipe or a log file, which have none of their own
 
@@ -19,11 +19,8 @@ def show(matrices: Matrices, records: Iterable[str]) -> None:
         console = Console(highlight=False, width=_WIDTH)
     for matrix in matrices.matrices:
         console.print(_table(matrix))
-        if hoa := matrix.hoa():
-            gains = ", ".join(
-                f"({low}, {high}) {100 * gain:+.1f}" for (low, high), gain in hoa.items()
-            )
-            console.print(f"High-overlap advantage, in points: {gains}\n")
+        if found := advantages(matrix):
+            console.print(f"High-overlap advantage, in points: {', '.join(found)}\n")
     for path, reason in matrices.left_out.items():
         console.print(f"[yellow]left out[/yellow] {path}: {reason}", soft_wrap=True)
     for path in records:

@@ -174,6 +174,9 @@ def _fine_tune(
         eval_dataset=tokenised["validation"],
         callbacks=list(callbacks),
     )
+    if layout.max_length is not None:
+        # Whoever loads the checkpoint reads as much of a text as it was trained on.
+        tokenizer.model_max_length = layout.max_length
     trainer.train_or_resume(checkpoint)
     trainer.save_final(tokenizer)
     scored = {name: trainer.score(tokenised[name]) for name in ("validation", "test")}
