@@ -24,8 +24,12 @@ app = typer.Typer(
 
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it; typer turns Ctrl-C into this exit code
 
-Corpus = Annotated[str, typer.Option(help="Parallel corpus, such as bible or bible:KJV,WEB,YLT.")]
-ChunkVerses = Annotated[int, typer.Option(help="Consecutive verses per passage.")]
+Corpus = Annotated[
+    str, typer.Option(help="Parallel corpus: bible, bible:KJV,WEB, texts.csv, folders:DIR, ...")
+]
+ChunkVerses = Annotated[
+    int, typer.Option(help="Consecutive verses per passage, in corpora of verses.")
+]
 Assignment = Annotated[
     str, typer.Option(help="Which contents a style owns: contiguous regions or random ones.")
 ]

@@ -247,7 +247,17 @@ def test_a_checkpoint_is_not_scored_on_passages_it_was_trained_on(tmp_path):
     with pytest.raises(UsageError, match=r"add --metadata '\{\"data_seed\": 7\}'"):
         manager(pretrained=str(tmp_path)).load(["style_overlap_k2_a0.0"])
     loaded = manager(pretrained=str(tmp_path), data_seed=7).load(["style_overlap_k2_a0.0"])
-    assert loaded["tasks"]["style_overlap_k2_a0.0"].provenance["data_seed"] == 7
+    task = loaded["tasks"]["style_overlap_k2_a0.0"]
+    assert task.provenance["data_seed"] == 7
+    # The same texts by another path are the same data; other texts by the same path are not.
+    moved = {"config": {**config, "corpus": "elsewhere.csv"}, "data": {}}
+    moved["data"]["corpus_fingerprint"] = task.provenance["corpus_fingerprint"]
+    write_json(tmp_path / RECORD_NAME, moved)
+    manager(pretrained=str(tmp_path), data_seed=7).load(["style_overlap_k2_a0.0"])
+    moved["data"]["corpus_fingerprint"] = "other"
+    write_json(tmp_path / RECORD_NAME, moved)
+    with pytest.raises(UsageError, match=r'\{"corpus": "elsewhere.csv"\}'):
+        manager(pretrained=str(tmp_path), data_seed=7).load(["style_overlap_k2_a0.0"])
 
 
 def test_the_folder_has_a_readme_in_the_harness_form():

@@ -30,7 +30,7 @@ classify("And it came to pass")
 
 ## Data
 
-Corpus `{{ config.corpus }}`, {{ config.chunk_verses }} consecutive verses a text,
+Corpus `{{ config.corpus }}` (verses come in runs of {{ config.chunk_verses }}),
 {{ config.assignment }} regions, data seed {{ config.data_seed }}: {{ data.sizes.train }} training,
 {{ data.sizes.validation }} validation and {{ data.sizes.test }} test texts, disjoint by content.
 Overlap measured in the training texts: {{ "%.3f" | format(data.realised_alpha.train) }}.

@@ -32,6 +32,7 @@ class Drawn:
         splits: what is used: ``train`` may be thinned, the others are whole.
         texts: texts of every split, in the split's order.
         fingerprint: SHA-256 (hex) of the sample and of how it was thinned.
+        corpus_fingerprint: that of the corpus.
     """
 
     sample: Sample
@@ -39,6 +40,7 @@ class Drawn:
     splits: dict[str, Split]
     texts: dict[str, list[str]]
     fingerprint: str
+    corpus_fingerprint: str
 
     def record(self) -> dict[str, Any]:
         """The ``data`` of a checkpoint's record."""
@@ -47,6 +49,7 @@ class Drawn:
         return {
             "fingerprint": self.fingerprint,
             "sample_fingerprint": self.sample.fingerprint,
+            "corpus_fingerprint": self.corpus_fingerprint,
             "styles": list(self.styles),
             "n": self.sample.n,
             "n_shared": self.sample.n_shared,
@@ -85,7 +88,7 @@ def draw(settings: TrainSettings, corpus: ParallelCorpus) -> Drawn:
         for name, split in splits.items()
     }
     fingerprint = digest({"sample": drawn.fingerprint, "contents": settings.contents})
-    return Drawn(drawn, styles, splits, texts, fingerprint)
+    return Drawn(drawn, styles, splits, texts, fingerprint, corpus.fingerprint)
 
 
 def thin(split: Split, k: int, share: float) -> Split:

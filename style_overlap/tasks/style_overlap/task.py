@@ -90,9 +90,12 @@ def _refuse_other_data(metadata: dict[str, Any], task: dict[str, Any]) -> None:
     record = Path(str(metadata.get("pretrained", ""))) / RECORD_NAME
     if not record.is_file():
         return
-    trained = read_json(record).get("config", {})
-    keys = ("corpus", "chunk_verses", "data_seed", "assignment")
-    if differing := {k: trained[k] for k in keys if k in trained and trained[k] != task[k]}:
+    found = read_json(record)
+    trained, texts = found.get("config", {}), found.get("data", {}).get("corpus_fingerprint")
+    keys = {"corpus", "chunk_verses", "data_seed", "assignment"} & trained.keys()
+    if texts == task["corpus_fingerprint"]:
+        keys -= {"corpus", "chunk_verses"}  # one corpus by two paths
+    if differing := {k: trained[k] for k in sorted(keys) if trained[k] != task[k]}:
         told = ", ".join(f"{k}={v}" for k, v in differing.items())
         raise UsageError(
             f"{record.parent} was fine-tuned on other data ({told}), whose training passages may "
