@@ -170,7 +170,7 @@ def _bars(axes: Axes, report: GiveawayReport) -> None:
     axes.invert_yaxis()
     axes.set_xlim(0, 108)
     axes.set_xlabel("accuracy on unseen contents (%), two standard errors")
-    axes.legend(loc="lower right", fontsize=8)
+    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncol=2, frameon=False, fontsize=9)
 
 
 def _floor(axes: Axes, report: GiveawayReport) -> None:
