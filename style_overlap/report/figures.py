@@ -55,7 +55,7 @@ def heat_map(matrix: Matrix) -> Figure:
                 j, i, text, ha="center", va="center", fontsize=9, color=color, fontweight=weight
             )
     bar = figure.colorbar(image, ax=axes)
-    bar.set_label(f"accuracy (%), from chance ({chance:.0f}) to 100")
+    bar.set_label("accuracy (%)")  # the scale begins at chance
     return figure
 
 
