@@ -46,12 +46,14 @@ def evaluate(
         UsageError: not a checkpoint of ours or anyone's, or one whose labels are other styles.
     """
     from style_overlap.lm import StyleEncoderLM
-    from style_overlap.tasks.style_overlap.docs import DataOptions
+    from style_overlap.tasks.style_overlap.docs import OPTIONS, DataOptions
 
     levels = sorted({as_alpha(alpha) for alpha in alphas})
     trained = _training_record(checkpoint)
     if options is None:
-        options = DataOptions.from_metadata(_data_options(trained))
+        options = DataOptions(
+            **{k: v for k, v in trained.get("config", {}).items() if k in OPTIONS}
+        )
     lm = StyleEncoderLM(pretrained=checkpoint, **model_args)
     k = len(lm.encoder.labels)
     metadata = {**asdict(options), "pretrained": checkpoint}
@@ -97,15 +99,6 @@ def _training_record(checkpoint: str) -> dict[str, Any]:
     """The trainer's record, empty for a checkpoint that somebody else trained."""
     path = Path(checkpoint) / RECORD_NAME
     return read_json(path) if path.is_file() else {}
-
-
-def _data_options(trained: dict[str, Any]) -> dict[str, Any]:
-    config = trained.get("config", {})
-    return {
-        key: config[key]
-        for key in ("corpus", "chunk_verses", "data_seed", "assignment")
-        if key in config
-    }
 
 
 def _task(k: int, alpha: AlphaLike) -> dict[str, Any]:

@@ -22,7 +22,7 @@ H(S|C) = alpha log k, whatever k is. Four decisions that the paper leaves open:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
 from typing import Any, Protocol
@@ -183,6 +183,14 @@ def content_splits(corpus: Contents, seed: int = 0) -> IntArray:
     It depends on the data seed alone, not on k, alpha or assignment.
     """
     return _draw_splits(corpus.groups, seed)
+
+
+def first_gap(splits: Mapping[str, Split], k: int) -> tuple[str, int] | None:
+    """The first (split, style) without an example, None if every split has all k styles."""
+    for name, split in splits.items():
+        if missing := set(range(k)) - set(split.style.tolist()):
+            return name, min(missing)
+    return None
 
 
 def measure(content: npt.ArrayLike, style: npt.ArrayLike) -> float:

@@ -77,6 +77,13 @@ def file_digest(*paths: Path) -> str:
     return sha.hexdigest()
 
 
+def share(path: str | os.PathLike[str]) -> None:
+    """Give a file the permissions of any new one: some writers hide theirs from the team (0600)."""
+    umask = os.umask(0)
+    os.umask(umask)
+    os.chmod(path, 0o666 & ~umask)
+
+
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a file whole or not at all: readers see the old file or the new one, never a part."""
     path = Path(path)
@@ -92,9 +99,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)  # mkstemp's 0600 would hide the record from a team
+        share(temporary)
         os.replace(temporary, path)
     except BaseException as error:
         with contextlib.suppress(OSError):

@@ -14,7 +14,7 @@ from torch.utils.data import Dataset, Sampler
 from style_overlap.batching import Layout, Tokens, pad, tokenise
 from style_overlap.corpus import ParallelCorpus
 from style_overlap.errors import UsageError
-from style_overlap.overlap import Sample, Split, measure, sample
+from style_overlap.overlap import Sample, Split, first_gap, measure, sample
 from style_overlap.results import digest
 from style_overlap.trainers.settings import TrainSettings
 
@@ -73,12 +73,11 @@ def draw(settings: TrainSettings, corpus: ParallelCorpus) -> Drawn:
             )
         splits["train"] = thin(splits["train"], settings.k, settings.contents / len(corpus))
     styles = corpus.styles[: settings.k]
-    for name, split in splits.items():
-        if missing := sorted(set(range(settings.k)) - set(split.style.tolist())):
-            raise UsageError(
-                f"the {name} split has no text of {styles[missing[0]]}: k={settings.k} needs more "
-                f"contents than the {settings.contents or len(corpus)} of corpus {corpus.name!r}"
-            )
+    if gap := first_gap(splits, settings.k):
+        raise UsageError(
+            f"the {gap[0]} split has no text of {styles[gap[1]]}: k={settings.k} needs more "
+            f"contents than the {settings.contents or len(corpus)} of corpus {corpus.name!r}"
+        )
     columns = [corpus.texts(style) for style in styles]
     texts = {
         name: [

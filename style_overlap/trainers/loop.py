@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from transformers import Trainer
 from transformers.trainer import TRAINER_STATE_NAME, TRAINING_ARGS_NAME
 from transformers.trainer_callback import PrinterCallback, TrainerState
 
+from style_overlap.results import share
 from style_overlap.trainers.data import LengthGroupedOrder, TokenisedSplit, collate
 from style_overlap.trainers.outcome import Scored, TrainingError, metrics_of
 from style_overlap.trainers.progress import Progress
@@ -76,7 +76,7 @@ class StyleTrainer(Trainer):
             # A pickle of this machine's paths; the record has the arguments in plain text.
             (folder / TRAINING_ARGS_NAME).unlink(missing_ok=True)
             for weights in folder.glob("*.safetensors"):
-                _share(weights)
+                share(weights)  # safetensors leaves them to their owner alone
 
     def score(self, split: TokenisedSplit) -> Scored:
         """Logits and labels of a split, longest texts first."""
@@ -127,13 +127,6 @@ class LongestFirst(Sampler[int]):
     def __iter__(self) -> Any:
         """Rows of the split."""
         return iter(self.rows)
-
-
-def _share(path: Path) -> None:
-    """Permissions as for any new file: safetensors leaves the weights to their owner alone."""
-    umask = os.umask(0)
-    os.umask(umask)
-    path.chmod(0o666 & ~umask)
 
 
 def _final_state(checkpoint: Path) -> TrainerState | None:

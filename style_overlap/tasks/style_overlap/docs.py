@@ -15,7 +15,7 @@ import pyarrow as pa
 from style_overlap import scoring
 from style_overlap.corpus import ParallelCorpus, load_corpus
 from style_overlap.errors import UsageError
-from style_overlap.overlap import Sample, sample
+from style_overlap.overlap import Sample, first_gap, sample
 
 _TITLES = {
     "KJV": "King James Version",
@@ -74,6 +74,10 @@ class DataOptions:
         return cls(**options)
 
 
+OPTIONS = tuple(asdict(DataOptions()))
+"""Names of the options."""
+
+
 @lru_cache(maxsize=4)
 def _corpus(spec: str, chunk_verses: int) -> ParallelCorpus:
     # All tasks of a run read one corpus: it is opened once.
@@ -88,12 +92,11 @@ def draw(options: DataOptions, k: int, alpha: str) -> tuple[ParallelCorpus, Samp
     """
     corpus = _corpus(options.corpus, options.chunk_verses)
     drawn = sample(corpus, k, alpha, options.data_seed, options.assignment)
-    for name, split in drawn.splits.items():
-        if missing := sorted(set(range(k)) - set(split.style.tolist())):
-            raise UsageError(
-                f"the {name} split has no passage of {corpus.styles[missing[0]]}: corpus "
-                f"{corpus.name!r} has {len(corpus)} contents, too few for k={k} at alpha={alpha}"
-            )
+    if gap := first_gap(drawn.splits, k):
+        raise UsageError(
+            f"the {gap[0]} split has no passage of {corpus.styles[gap[1]]}: corpus "
+            f"{corpus.name!r} has {len(corpus)} contents, too few for k={k} at alpha={alpha}"
+        )
     return corpus, drawn
 
 

@@ -92,7 +92,7 @@ def _refuse_other_data(metadata: dict[str, Any], task: dict[str, Any]) -> None:
         return
     found = read_json(record)
     trained, texts = found.get("config", {}), found.get("data", {}).get("corpus_fingerprint")
-    keys = {"corpus", "chunk_verses", "data_seed", "assignment"} & trained.keys()
+    keys = set(docs.OPTIONS) & trained.keys()
     if texts == task["corpus_fingerprint"]:
         keys -= {"corpus", "chunk_verses"}  # one corpus by two paths
     if differing := {k: trained[k] for k in sorted(keys) if trained[k] != task[k]}:
