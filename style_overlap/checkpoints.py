@@ -10,20 +10,27 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import torch
-from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+)
 from transformers.utils import logging as transformers_logging
 from transformers.utils.hub import cached_file
 
 from style_overlap.errors import UsageError
 from style_overlap.heads import Pooling, find_head
-from style_overlap.results import digest, file_digest, read_json
+from style_overlap.results import PLAN_NAME, RECORD_NAME, digest, file_digest, read_json
 
 logger = logging.getLogger(__name__)
 
 PACKAGE_PREFIX = "package:"
+
+HeadKind: TypeAlias = bool | Literal["untuned"]
 _POOLINGS: dict[str, Pooling] = {
     "cls": "cls",
     "cls_token": "cls",
@@ -118,12 +125,17 @@ class Checkpoint:
 def load_checkpoint(
     spec: str | Path,
     *,
-    head: bool,
+    head: HeadKind,
     dtype: torch.dtype,
     revision: str | None = None,
     trust_remote_code: bool = False,
 ) -> Checkpoint:
-    """Load a classifier with its trained head (``head=True``), or the body alone.
+    """Load a trained classifier, the body alone, or what a fine-tuning starts from.
+
+    Args:
+        head: True for a trained classifier, False for the body alone, ``untuned`` for an encoder
+            before fine-tuning: its last layer has yet to be trained, but what feeds that layer,
+            a pooler for example, has to be in the files.
 
     Raises:
         UsageError: it cannot be had or read, or no trained head is in it.
@@ -138,7 +150,11 @@ def load_checkpoint(
         model, info = loader.from_pretrained(name, dtype=dtype, output_loading_info=True, **options)
         config = cached_file(name, "config.json", revision=revision)
     missing = tuple(sorted(info["missing_keys"]))
-    if head:
+    if head == "untuned":
+        missing = _without_last_layer(model, missing)
+        if outside := tuple(key for key in missing if _outside_body(model, key)):
+            raise lacks_weights(spec, outside)
+    elif head:
         _refuse_missing(spec, model, missing)
     if not head and model.config.is_encoder_decoder:
         missing = tuple(key.removeprefix("encoder.") for key in missing if key.startswith("enc"))
@@ -146,6 +162,33 @@ def load_checkpoint(
     _poison(model, missing)
     model.eval().requires_grad_(False)
     return Checkpoint(model, tokenizer, Path(str(config)).parent, missing)
+
+
+def is_classifier(spec: str | Path) -> bool:
+    """Whether a model's configuration says that it was saved with a classification head.
+
+    Raises:
+        UsageError: there is no such model.
+    """
+    name = resolve_model(spec)
+    with one_line(spec, name), quiet():
+        config = AutoConfig.from_pretrained(name)
+    return any("SequenceClassification" in kind for kind in config.architectures or ())
+
+
+def training_record(checkpoint: str | Path) -> dict[str, Any]:
+    """What the trainer has written of a checkpoint; empty if somebody else trained it.
+
+    A ``checkpoint-*`` folder of a training belongs to the folder above it.
+    """
+    folder = Path(checkpoint)
+    places = [folder / RECORD_NAME]
+    if re.fullmatch(r"checkpoint-\d+", folder.name):
+        places += [folder.parent / RECORD_NAME, folder.parent / PLAN_NAME]
+    for path in places:
+        if path.is_file():
+            return read_json(path)
+    return {}
 
 
 def model_fingerprint(folder: str | Path) -> str:
@@ -194,6 +237,16 @@ def _refuse_missing(spec: str | Path, model: Any, missing: tuple[str, ...]) -> N
             f"style-overlap train --model {spec}"
         )
     raise lacks_weights(spec, missing)
+
+
+def _without_last_layer(model: Any, missing: tuple[str, ...]) -> tuple[str, ...]:
+    layer = find_head(model, model.config.num_labels)
+    name = next(name for name, module in model.named_modules() if module is layer)
+    return tuple(key for key in missing if not key.startswith(f"{name}."))
+
+
+def _outside_body(model: Any, key: str) -> bool:
+    return "pooler" in key or not key.startswith(f"{model.base_model_prefix}.")
 
 
 def lacks_weights(spec: str | Path, missing: tuple[str, ...]) -> UsageError:

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from style_overlap.checkpoints import (
+    HeadKind,
     checkpoint_fingerprint,
     default_pooling,
     lacks_weights,
@@ -68,7 +69,7 @@ class Encoder(TextModel):
         max_length: int | None = None,
         revision: str | None = None,
         trust_remote_code: bool = False,
-        head: bool = True,
+        head: HeadKind = True,
         batch_size: int | str | None = None,
         progress: bool | None = None,
     ) -> Encoder:
@@ -77,7 +78,8 @@ class Encoder(TextModel):
         Args:
             device: None for the best there is.
             dtype: ``auto`` is bf16 where the processor computes in it, else fp32.
-            head: False loads the body alone, without a classification head.
+            head: False loads the body alone, ``untuned`` an encoder as it is before fine-tuning,
+                whose h is there but whose logits say nothing: see ``load_checkpoint``.
 
         Raises:
             UsageError: there is no such model, or it has no trained head, or one of the
@@ -96,7 +98,7 @@ class Encoder(TextModel):
             cls,
             tokenizer=checkpoint.tokenizer,
             name=str(spec),
-            head=head,
+            head=bool(head),
             max_length=max_length,
             batch_size=batch_size,
             folder=checkpoint.folder,

@@ -185,6 +185,13 @@ def content_splits(corpus: Contents, seed: int = 0) -> IntArray:
     return _draw_splits(corpus.groups, seed)
 
 
+def evenly(values: IntArray, count: int) -> IntArray:
+    """``count`` of n values, spread evenly over their order; all if there are fewer."""
+    count = min(max(count, 0), len(values))
+    places = (np.arange(count) + 0.5) * len(values) / max(count, 1)
+    return values[places.astype(np.int64)]
+
+
 def first_gap(splits: Mapping[str, Split], k: int) -> tuple[str, int] | None:
     """The first (split, style) without an example, None if every split has all k styles."""
     for name, split in splits.items():

@@ -21,6 +21,9 @@ SCHEMA = 1
 RECORD_NAME = "style_overlap.json"
 """The record that lies in every checkpoint folder."""
 
+PLAN_NAME = "style_overlap_plan.json"
+"""The record without its results, which lies there while a checkpoint is being trained."""
+
 _PACKAGES = (
     "style-overlap",
     "lm-eval",
@@ -85,6 +88,11 @@ def share(path: str | os.PathLike[str]) -> None:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file whole or not at all."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file whole or not at all: readers see the old file or the new one, never a part."""
     path = Path(path)
     try:
@@ -95,8 +103,8 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
             f"cannot write {path}: {error.strerror}; give a folder that can be written to"
         ) from error
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         share(temporary)

@@ -8,7 +8,7 @@ classifier was trained on may train projectors, and held-out contents are new to
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from style_overlap.bootstrap import Interval, Scores, mean_interval
 from style_overlap.corpus import ParallelCorpus
 from style_overlap.encoder import Feature, TextModel
 from style_overlap.errors import UsageError
-from style_overlap.overlap import content_splits
+from style_overlap.overlap import content_splits, evenly
 from style_overlap.probe.pairs import Pairs
 from style_overlap.probe.projectors import Settings, fit
 from style_overlap.stats import MeanSd, mean_sd
@@ -45,8 +45,10 @@ class PairResult:
         recall_at_5: both directions.
         median_rank: both directions.
         interval: bootstrap interval of top-1 over content groups.
+        top1_by_seed: top-1 of every probe seed, both directions.
         best_epochs: epoch that early stopping chose, a seed.
         constant: versions whose features are constant, ``a``, ``b`` or ``ab``.
+        scores: credit of every content of the gallery, mean over seeds and directions.
     """
 
     a: str
@@ -60,12 +62,15 @@ class PairResult:
     recall_at_5: float | None
     median_rank: float | None
     interval: Interval
+    top1_by_seed: tuple[float, ...]
     best_epochs: tuple[int, ...]
     constant: str
+    scores: Scores = field(repr=False, compare=False)
 
     def record(self) -> dict[str, Any]:
-        """As it is written to results."""
-        return asdict(self)
+        """As it is written to results: all but the scores of single contents."""
+        kept = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "scores"}
+        return {**kept, "top1": asdict(self.top1), "interval": asdict(self.interval)}
 
 
 def probe(
@@ -77,6 +82,7 @@ def probe(
     data_seed: int = 0,
     seeds: Sequence[int] = SEEDS,
     settings: Settings | None = None,
+    contents: int | None = None,
     limit: int | None = None,
 ) -> dict[Feature, list[PairResult]]:
     """Probe an encoder; every text of every version is passed through it once.
@@ -90,28 +96,68 @@ def probe(
         data_seed: the classifier's, so that no projector is tested on what the classifier saw.
         seeds: of the probe.
         settings: of the projectors.
+        contents: train projectors on as much as a corpus of so many contents would give.
         limit: held-out contents at most; a smaller gallery is an easier one.
 
     Raises:
         UsageError: a version that the corpus does not have, or features that the encoder has not.
     """
     wants = list(features)
-    versions = _versions(corpus, pairs)
-    texts = {version: corpus.texts(version) for version in versions}
-    found = encoder.forward([text for version in versions for text in texts[version]], wants)
-    results = {}
-    for want in wants:
-        vectors = dict(zip(versions, np.split(found[want], len(versions)), strict=True))
-        results[want] = probe_vectors(
-            vectors,
-            corpus.groups,
-            content_splits(corpus, data_seed),
+    versions = check_versions(corpus, pairs)
+    splits = probe_splits(corpus, data_seed, contents=contents, limit=limit)
+    rows = np.flatnonzero(splits >= 0)
+    columns = {version: corpus.texts(version) for version in versions}
+    found = encoder.forward([columns[v][row] for v in versions for row in rows], wants)
+    return {
+        want: probe_vectors(
+            dict(zip(versions, np.split(found[want], len(versions)), strict=True)),
+            corpus.groups[rows],
+            splits[rows],
             pairs,
             seeds=seeds,
             settings=settings,
-            limit=limit,
         )
-    return results
+        for want in wants
+    }
+
+
+def probe_splits(
+    corpus: ParallelCorpus, data_seed: int, *, contents: int | None = None, limit: int | None = None
+) -> npt.NDArray[np.int64]:
+    """What every content is for, shape (n,).
+
+    0 to train projectors, 1 to stop their training, 2 for the gallery, -1 for nothing. A content
+    is in the gallery if it is in the classifier's test split.
+
+    Args:
+        corpus: contents.
+        data_seed: the classifier's.
+        contents: thin training and validation to what a corpus of so many contents would give,
+            evenly over the canonical order; the gallery stays whole.
+        limit: contents in the gallery at most, taken evenly as well.
+
+    Raises:
+        UsageError: more contents than the corpus has, or none.
+    """
+    splits = content_splits(corpus, data_seed).copy()
+    if contents is not None:
+        if not 0 < contents <= len(corpus):
+            raise UsageError(
+                f"{contents} contents to train projectors on: corpus {corpus.name!r} has "
+                f"{len(corpus)}"
+            )
+        for split in (0, 1):
+            _thin(splits, split, round((splits == split).sum() * contents / len(corpus)))
+    if limit is not None:
+        _thin(splits, 2, limit)
+    return splits
+
+
+def _thin(splits: npt.NDArray[np.int64], split: int, count: int) -> None:
+    rows = np.flatnonzero(splits == split)
+    if count < len(rows):
+        splits[rows] = -1
+        splits[evenly(rows, count)] = split
 
 
 def probe_vectors(
@@ -122,21 +168,20 @@ def probe_vectors(
     *,
     seeds: Sequence[int] = SEEDS,
     settings: Settings | None = None,
-    limit: int | None = None,
 ) -> list[PairResult]:
     """Probe vectors of any origin.
 
     Args:
         vectors: for each version, a vector for every content of the corpus, shape (n, d).
         groups: content group of each content, shape (n,).
-        splits: 0 for contents that train projectors, 1 for early stopping, 2 for the gallery.
+        splits: see ``probe_splits``, shape (n,).
         pairs: pairs of versions.
-        seeds: of the probe.
+        seeds: of the probe. Each draws its own contents for early stopping from all that are not
+            in the gallery.
         settings: of the projectors.
-        limit: contents in the gallery at most.
     """
-    train, validation, test = (np.flatnonzero(splits == split) for split in range(3))
-    test = test[:limit]
+    test = np.flatnonzero(splits == 2)
+    drawn = [(seed, *_draw(groups, splits, seed)) for seed in seeds]
 
     def rows(a: str, b: str, chosen: npt.NDArray[np.int64]) -> Pairs:
         return Pairs.of(vectors[a][chosen], vectors[b][chosen], groups[chosen])
@@ -145,13 +190,14 @@ def probe_vectors(
     for a, b in pairs:
         fitted = [
             fit(rows(a, b, train), rows(a, b, validation), seed=seed, settings=settings)
-            for seed in seeds
+            for seed, train, validation in drawn
         ]
         held_out = rows(a, b, test)
         found = [r for p in fitted if (r := p.retrieve(held_out)) is not None]
         figures = [r.summary() for r in found]
         mean = {key: float(np.mean([f[key] for f in figures])) for key in (figures or [{}])[0]}
         credit = np.mean([r.credit for r in found], axis=0) if found else np.zeros(0)
+        scores = Scores(groups[test] if found else groups[:0], credit)
         results.append(
             PairResult(
                 a=a,
@@ -164,12 +210,31 @@ def probe_vectors(
                 top1_ba=mean.get("top1_ba"),
                 recall_at_5=mean.get("recall_at_5"),
                 median_rank=mean.get("median_rank"),
-                interval=mean_interval(Scores(groups[test] if found else groups[:0], credit)),
+                interval=mean_interval(scores),
+                top1_by_seed=tuple(f["top1"] for f in figures),
                 best_epochs=tuple(p.best_epoch for p in fitted),
                 constant=fitted[0].constant if fitted else "",
+                scores=scores,
             )
         )
     return results
+
+
+def _draw(
+    groups: npt.NDArray[np.int64], splits: npt.NDArray[np.int64], seed: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Rows to train projectors on, and rows to stop their training by: another draw every seed.
+
+    The probe's seed would otherwise only order its batches, and its sd say nothing of how much
+    hangs on the contents that it was fitted to. Groups stay whole; the gallery takes no part.
+    """
+    pool = np.flatnonzero((splits == 0) | (splits == 1))
+    share = (splits == 1).sum() / max(len(pool), 1)
+    names, code = np.unique(groups[pool], return_inverse=True)
+    order = np.random.default_rng(seed).permutation(len(names))
+    held_out = np.zeros(len(names), dtype=np.bool_)
+    held_out[order[: max(round(share * len(names)), 2)]] = True
+    return pool[~held_out[code]], pool[held_out[code]]
 
 
 def seen_pairs(labels: Sequence[str]) -> list[tuple[str, str]]:
@@ -182,7 +247,12 @@ def unseen_pairs(corpus: ParallelCorpus) -> list[tuple[str, str]]:
     return seen_pairs(corpus.reserved)
 
 
-def _versions(corpus: ParallelCorpus, pairs: Sequence[tuple[str, str]]) -> list[str]:
+def check_versions(corpus: ParallelCorpus, pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """The versions of some pairs, each once.
+
+    Raises:
+        UsageError: a version that the corpus does not have.
+    """
     versions = list(dict.fromkeys(version for pair in pairs for version in pair))
     known = (*corpus.styles, *corpus.reserved)
     for version in versions:

@@ -14,7 +14,7 @@ from torch.utils.data import Dataset, Sampler
 from style_overlap.batching import Layout, Tokens, pad, tokenise
 from style_overlap.corpus import ParallelCorpus
 from style_overlap.errors import UsageError
-from style_overlap.overlap import Sample, Split, first_gap, measure, sample
+from style_overlap.overlap import Sample, Split, evenly, first_gap, measure, sample
 from style_overlap.results import digest
 from style_overlap.trainers.settings import TrainSettings
 
@@ -103,15 +103,9 @@ def thin(split: Split, k: int, share: float) -> Split:
         own = np.sort(split.content[mine & ~split.shared])
         total = round(share * int(mine.sum()))
         n_shared = round(share * len(shared))
-        kept = np.concatenate([_evenly(shared, n_shared), _evenly(own, total - n_shared)])
+        kept = np.concatenate([evenly(shared, n_shared), evenly(own, total - n_shared)])
         keep |= mine & np.isin(split.content, kept)
     return Split(split.content[keep], split.style[keep], split.shared[keep])
-
-
-def _evenly(contents: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.int64]:
-    count = min(max(count, 0), len(contents))
-    places = (np.arange(count) + 0.5) * len(contents) / max(count, 1)
-    return contents[places.astype(np.int64)]
 
 
 class TokenisedSplit(Dataset["tuple[TokenisedSplit, int]"]):

@@ -1,0 +1,331 @@
+"""Probe checkpoints and their controls: one record per checkpoint.
+
+The record of a checkpoint holds its own rows and those of the controls that were asked for: the
+encoder that it was fine-tuned from, the same architecture untrained, and a bag of words. Controls
+that several checkpoints share are computed once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from style_overlap.checkpoints import is_classifier, training_record
+from style_overlap.corpus import ParallelCorpus, load_corpus
+from style_overlap.encoder import Encoder, Feature, TextModel
+from style_overlap.errors import UsageError
+from style_overlap.heads import Pooling
+from style_overlap.probe import bag_of_words, probe, probe_vectors, seen_pairs, unseen_pairs
+from style_overlap.probe.controls import untrained
+from style_overlap.probe.projectors import Settings
+from style_overlap.probe.run import PairResult, check_versions, probe_splits
+from style_overlap.probe.summary import feature_name, report
+from style_overlap.results import SCHEMA, digest, versions, write_json
+
+logger = logging.getLogger(__name__)
+
+PROBES = "probes"
+"""Folder of a checkpoint that its probe records lie in."""
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class ProbeOptions:
+    """What to probe, and how.
+
+    Attributes:
+        layers: ``h``, ``last`` or a layer's number; by default h and the last layer's first token
+            of a classifier, the last layer of any other encoder.
+        pooling: how a layer's states become one vector; None is the encoder's own.
+        unseen: the reserved versions too.
+        pair: these two versions instead.
+        k: the first k styles are the seen ones, where the checkpoint does not say.
+        base: the encoder before fine-tuning, too.
+        untrained: the same architecture with weights as drawn, too.
+        bow: a bag of words, too.
+        corpus: see :func:`style_overlap.corpus.load_corpus`; None for the checkpoint's own.
+        chunk_verses: as for training; None for the checkpoint's own.
+        data_seed: of the splits; None for the checkpoint's own, 0 where it has none.
+        contents: train projectors on as much as a corpus of so many contents would give.
+        limit: contents in the gallery at most.
+        seeds: number of probe seeds, 0, 1, ...
+        settings: of the projectors.
+    """
+
+    layers: tuple[str, ...] = ()
+    pooling: Pooling | None = None
+    unseen: bool = False
+    pair: Pair | None = None
+    k: int | None = None
+    base: bool = False
+    untrained: bool = False
+    bow: bool = False
+    corpus: str | None = None
+    chunk_verses: int | None = None
+    data_seed: int | None = None
+    contents: int | None = None
+    limit: int | None = None
+    seeds: int = 3
+    settings: Settings = field(default_factory=Settings)
+
+
+class Probing:
+    """Probes checkpoint after checkpoint; what they share is loaded and computed once."""
+
+    def __init__(self, options: ProbeOptions, **load: Any) -> None:
+        """Probe by these options.
+
+        Args:
+            options: what and how.
+            **load: options of :meth:`style_overlap.encoder.Encoder.load`, such as ``device``.
+
+        Raises:
+            UsageError: options that exclude each other or are out of range.
+        """
+        if options.pair and options.unseen:
+            raise UsageError("--versions names the pair, --unseen another one: give one of them")
+        for name, value in (("--seeds", options.seeds), ("--limit", options.limit)):
+            if value is not None and value < 1:
+                raise UsageError(f"{name} is {value}: expected at least 1")
+        if options.k is not None and options.k < 2:
+            raise UsageError(f"--k is {options.k}: a pair needs two styles")
+        self.options, self.load = options, load
+        self._corpora: dict[tuple[str, int], ParallelCorpus] = {}
+        self._controls: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {}
+
+    def run(self, spec: str) -> dict[str, Any]:
+        """The record of one checkpoint.
+
+        Args:
+            spec: folder, hub id or ``package:NAME``: a classifier, an encoder, or a
+                sentence-transformers folder.
+
+        Raises:
+            UsageError: a model or a version that is not there, features that the model has not,
+                or a data seed that the checkpoint was not trained with.
+        """
+        trained = training_record(spec)
+        settings = trained.get("config", {})
+        corpus = self._corpus(settings)
+        data_seed = self._data_seed(spec, settings)
+        encoder = self._encoder(spec)
+        sets = self._sets(encoder, corpus)
+        check_versions(corpus, [pair for pairs in sets.values() for pair in pairs])
+        wants = self._wants(encoder)
+        run = _Run(corpus, sets, data_seed, self.options)
+        rows, summary = run.encoder("checkpoint", encoder, wants)
+        notes: list[str] = []
+        max_length = encoder.max_length
+        if self.options.base:
+            found = self._base(spec, settings, wants, max_length, run, notes)
+            rows, summary = rows + found[0], summary + found[1]
+        if self.options.untrained:
+            key = digest(["untrained", settings.get("model", spec), run.identity])
+            if key not in self._controls:
+                self._controls[key] = run.encoder("untrained", untrained(encoder), wants)
+            rows, summary = rows + self._controls[key][0], summary + self._controls[key][1]
+        if self.options.bow:
+            key = digest(["bow", run.identity])
+            if key not in self._controls:
+                self._controls[key] = run.bag_of_words()
+            rows, summary = rows + self._controls[key][0], summary + self._controls[key][1]
+        texts = {version: corpus.texts(version) for version in run.versions}
+        return {
+            "schema": SCHEMA,
+            "kind": "probe",
+            "checkpoint": {
+                "name": spec,
+                **{key: trained.get(key) for key in ("config", "data", "degenerate", "metrics")},
+            },
+            "model": {
+                "labels": list(encoder.labels),
+                "model_fingerprint": encoder.model_fingerprint,
+                "max_length": max_length,
+                "truncated": {
+                    version: int(encoder.truncated([column[row] for row in run.rows]).sum())
+                    for version, column in texts.items()
+                },
+            },
+            "config": {"corpus": corpus.settings, "layers": [feature_name(w) for w in wants]},
+            "corpus_fingerprint": corpus.fingerprint,
+            "data_seed": data_seed,
+            "contents": self.options.contents,
+            "limit": self.options.limit,
+            "seeds": list(range(self.options.seeds)),
+            "settings": asdict(self.options.settings),
+            "dtype": str(encoder.dtype).removeprefix("torch."),
+            "rows": rows,
+            "summary": summary,
+            "notes": notes,
+            "versions": versions(),
+        }
+
+    def _corpus(self, settings: dict[str, Any]) -> ParallelCorpus:
+        spec = self.options.corpus or settings.get("corpus") or "bible"
+        verses = self.options.chunk_verses or settings.get("chunk_verses") or 5
+        key = (spec, verses)
+        if key not in self._corpora:
+            self._corpora[key] = load_corpus(spec, chunk_verses=verses)
+        return self._corpora[key]
+
+    def _data_seed(self, spec: str, settings: dict[str, Any]) -> int:
+        """The checkpoint's own: other splits would test projectors on what it was trained on."""
+        own, asked = settings.get("data_seed"), self.options.data_seed
+        if own is not None and asked is not None and own != asked:
+            raise UsageError(
+                f"{spec} was fine-tuned with data seed {own}, so some of the contents held out by "
+                f"data seed {asked} are its training contents: leave out --data-seed"
+            )
+        return int(own if own is not None else asked or 0)
+
+    def _encoder(self, spec: str) -> Encoder:
+        if is_classifier(spec):
+            return Encoder.load(spec, **self.load)
+        return Encoder.load(
+            spec, head="untuned" if "h" in self.options.layers else False, **self.load
+        )
+
+    def _sets(self, encoder: Encoder, corpus: ParallelCorpus) -> dict[str, list[Pair]]:
+        if self.options.pair:
+            return {"chosen": [self.options.pair]}
+        labels = list(encoder.labels)
+        known = set(corpus.styles) | set(corpus.reserved)
+        if self.options.k is not None or not set(labels) <= known or len(labels) < 2:
+            labels = list(corpus.styles[: self.options.k or 2])
+        sets = {"seen": seen_pairs(labels)}
+        if self.options.unseen:
+            sets["unseen"] = unseen_pairs(corpus)
+            if not sets["unseen"]:
+                raise UsageError(
+                    f"corpus {corpus.name!r} reserves no two versions: leave out --unseen, or name "
+                    "two by --versions"
+                )
+        return sets
+
+    def _wants(self, encoder: Encoder) -> list[Feature]:
+        """The features to probe, their pooling settled, so that the record can name it."""
+        layers = self.options.layers or (("h", "last") if encoder.labels else ("last",))
+        default: Pooling = "cls" if encoder.labels and not self.options.layers else encoder.pooling
+        pooling = self.options.pooling or default
+        wants = [Feature() if layer == "h" else Feature(_layer(layer), pooling) for layer in layers]
+        return list(dict.fromkeys(wants))
+
+    def _base(
+        self,
+        spec: str,
+        settings: dict[str, Any],
+        wants: list[Feature],
+        max_length: int | None,
+        run: _Run,
+        notes: list[str],
+    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        model = settings.get("model")
+        if model is None:
+            raise UsageError(
+                f"--base: nothing in {spec} says what it was fine-tuned from; give that encoder as "
+                "one more checkpoint instead"
+            )
+        key = digest(["base", model, [feature_name(want) for want in wants], run.identity])
+        if key not in self._controls:
+            head: Any = "untuned" if Feature() in wants else False
+            load = {**self.load, "max_length": max_length}
+            try:
+                encoder = Encoder.load(model, head=head, **load)
+            except UsageError as error:
+                if not head or "lacks the weights" not in str(error):
+                    raise
+                encoder = Encoder.load(model, head=False, **load)
+            known = [want for want in wants if want != Feature() or encoder.labels]
+            self._controls[key] = run.encoder("base", encoder, known)
+        found = self._controls[key]
+        if Feature() in wants and not any(row["features"] == "h" for row in found[1]):
+            notes.append(f"{model} has no h before fine-tuning: what feeds the head is new")
+        return found
+
+
+class _Run:
+    """One gallery: contents, pairs and splits."""
+
+    def __init__(
+        self,
+        corpus: ParallelCorpus,
+        sets: dict[str, list[Pair]],
+        data_seed: int,
+        options: ProbeOptions,
+    ) -> None:
+        self.corpus, self.sets, self.data_seed, self.options = corpus, sets, data_seed, options
+        self.pairs = [pair for pairs in sets.values() for pair in pairs]
+        self.versions = list(dict.fromkeys(version for pair in self.pairs for version in pair))
+        self.splits = probe_splits(
+            corpus, data_seed, contents=options.contents, limit=options.limit
+        )
+        self.rows = np.flatnonzero(self.splits >= 0)
+        self.identity = [corpus.fingerprint, sets, data_seed]
+
+    def encoder(
+        self, source: str, encoder: TextModel, wants: Sequence[Feature]
+    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        found = probe(
+            encoder,
+            self.corpus,
+            self.pairs,
+            wants,
+            data_seed=self.data_seed,
+            seeds=range(self.options.seeds),
+            settings=self.options.settings,
+            contents=self.options.contents,
+            limit=self.options.limit,
+        )
+        return self._report(source, ((feature_name(want), got) for want, got in found.items()))
+
+    def bag_of_words(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        vectors = bag_of_words(self.corpus, self.versions, np.flatnonzero(self.splits == 0))
+        found = probe_vectors(
+            vectors,
+            self.corpus.groups,
+            self.splits,
+            self.pairs,
+            seeds=range(self.options.seeds),
+            settings=self.options.settings,
+        )
+        return self._report("bag of words", [("tf-idf", found)])
+
+    def _report(
+        self, source: str, found: Iterable[tuple[str, list[PairResult]]]
+    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        rows: list[dict[str, Any]] = []
+        summary: list[dict[str, Any]] = []
+        for features, results in found:
+            start = 0
+            for name, pairs in self.sets.items():
+                some = results[start : start + len(pairs)]
+                start += len(pairs)
+                listed, told = report(some, source=source, features=features, chosen=name)
+                rows += listed
+                summary.append(told)
+        return rows, summary
+
+
+def save(record: dict[str, Any], folder: Path) -> Path:
+    """Write a record under a name that no other probe has: a hash of what was probed and how."""
+    keys = ("corpus_fingerprint", "data_seed", "contents", "limit", "seeds", "settings", "dtype")
+    sources = [[row["source"], row["features"], row["set"]] for row in record["summary"]]
+    identity = [record["model"], {key: record[key] for key in keys}, sources]
+    path = folder / f"{digest(identity)[:12]}.json"
+    write_json(path, record)
+    return path
+
+
+def _layer(layer: str) -> Any:
+    if layer == "last":
+        return "last"
+    try:
+        return int(layer)
+    except ValueError:
+        raise UsageError(f"--layer is {layer!r}: expected h, last or a layer's number") from None
