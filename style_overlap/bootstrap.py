@@ -52,6 +52,18 @@ def mean_interval(
     return _interval([scores], lambda means: means[:, 0], resamples, level, seed)
 
 
+def difference_interval(
+    plus: Scores,
+    minus: Scores,
+    *,
+    resamples: int = RESAMPLES,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Interval:
+    """Interval of mean(plus) - mean(minus); a content in both is drawn for both at once."""
+    return _interval([plus, minus], lambda means: means[:, 0] - means[:, 1], resamples, level, seed)
+
+
 def hoa_interval(
     cells: Mapping[tuple[Alpha, Alpha], Scores],
     *,

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 from style_overlap.errors import UsageError
 from style_overlap.names import ALPHAS, AlphaLike, alpha_text, as_alpha, task_name
-from style_overlap.results import RECORD_NAME, SCHEMA, digest, read_json, versions, write_json
+from style_overlap.results import SCHEMA, digest, versions, write_json
 
 if TYPE_CHECKING:
     from style_overlap.tasks.style_overlap.docs import DataOptions
@@ -27,6 +27,9 @@ def evaluate(
     alphas: Iterable[AlphaLike] = ALPHAS,
     options: DataOptions | None = None,
     limit: int | None = None,
+    retrieval: bool = False,
+    probe_contents: int | None = None,
+    probe_seeds: int = 3,
     **model_args: Any,
 ) -> dict[str, Any]:
     """Acc(alpha_train, alpha_eval) of one checkpoint at every alpha_eval, by the harness.
@@ -36,28 +39,41 @@ def evaluate(
         alphas: values of alpha_eval, on the registered grid or off it.
         options: data of the tasks; by default those that the checkpoint was trained on.
         limit: documents per task, for a quick look; the record is marked, and left out of matrices.
+        retrieval: also run content retrieval in the same call: on all pairs of the checkpoint's
+            styles, and on the reserved versions if the corpus has two.
+        probe_contents: train the projectors of retrieval on as much as a corpus of so many
+            contents would give.
+        probe_seeds: number of seeds of the projectors.
         **model_args: arguments of :class:`style_overlap.lm.StyleEncoderLM`, such as ``dtype``.
 
     Returns:
         The record: per task accuracy, macro-F1, tie rate, the credit of every content, the realised
-        overlap and fingerprints.
+        overlap and fingerprints; per retrieval task its pairs and their summary.
 
     Raises:
         UsageError: not a checkpoint of ours or anyone's, or one whose labels are other styles.
     """
+    from style_overlap.checkpoints import training_record
     from style_overlap.lm import StyleEncoderLM
     from style_overlap.tasks.style_overlap.docs import OPTIONS, DataOptions
+    from style_overlap.tasks.style_overlap.gallery import RetrievalOptions
 
     levels = sorted({as_alpha(alpha) for alpha in alphas})
-    trained = _training_record(checkpoint)
+    trained = training_record(checkpoint)
     if options is None:
         options = DataOptions(
             **{k: v for k, v in trained.get("config", {}).items() if k in OPTIONS}
         )
+    if retrieval:
+        options = RetrievalOptions(
+            **asdict(options), probe_contents=probe_contents, probe_seeds=probe_seeds
+        )
     lm = StyleEncoderLM(pretrained=checkpoint, **model_args)
     k = len(lm.encoder.labels)
+    tasks = [_task(k, alpha) for alpha in levels]
+    probes = _retrieval_tasks(k, options) if retrieval else []
     metadata = {**asdict(options), "pretrained": checkpoint}
-    output = _run_harness(lm, [_task(k, alpha) for alpha in levels], metadata, limit)
+    output = _run_harness(lm, tasks + probes, metadata, limit)
     model = lm.get_model_info()
     return {
         "schema": SCHEMA,
@@ -74,6 +90,10 @@ def evaluate(
         "tasks": {
             (name := task_name(k, alpha)): _task_record(output, name, alpha_text(alpha))
             for alpha in levels
+        },
+        "retrieval": {
+            (name := probe["task"]): output["configs"][name]["metadata"]["retrieval"]
+            for probe in probes
         },
         "versions": versions(),
     }
@@ -95,12 +115,6 @@ def save(record: dict[str, Any], folder: Path) -> Path:
     return path
 
 
-def _training_record(checkpoint: str) -> dict[str, Any]:
-    """The trainer's record, empty for a checkpoint that somebody else trained."""
-    path = Path(checkpoint) / RECORD_NAME
-    return read_json(path) if path.is_file() else {}
-
-
 def _task(k: int, alpha: AlphaLike) -> dict[str, Any]:
     """Inline configuration of a task: the same for overlaps on the grid and off it."""
     from lm_eval.tasks._yaml_loader import load_yaml
@@ -108,6 +122,17 @@ def _task(k: int, alpha: AlphaLike) -> dict[str, Any]:
     from style_overlap.tasks.style_overlap.files import BASE, task_config
 
     return {**load_yaml(BASE), **task_config(k, alpha)}
+
+
+def _retrieval_tasks(k: int, options: DataOptions) -> list[dict[str, Any]]:
+    """Inline configurations: all pairs of k styles, and the reserved versions if there are two."""
+    from lm_eval.tasks._yaml_loader import load_yaml
+
+    from style_overlap.tasks.style_overlap.docs import corpus_of
+    from style_overlap.tasks.style_overlap.files import RETRIEVAL_BASE, retrieval_config
+
+    sets = [k, None] if len(corpus_of(options).reserved) > 1 else [k]
+    return [{**load_yaml(RETRIEVAL_BASE), **retrieval_config(one)} for one in sets]
 
 
 def _run_harness(

@@ -5,11 +5,14 @@
 The harness asks for the log-likelihood of every class name after a prompt. The answer is the
 log-probability that the checkpoint's head gives the class, for the passage itself: the prompt
 around it is for causal models.
+
+Retrieval tasks ask for features of texts instead (``embed``). A passage that is in tasks of both
+kinds passes through the model once, unless its class is wanted in bf16 and its features in fp32.
 """
 
 from __future__ import annotations
 
-import difflib
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -19,32 +22,19 @@ from lm_eval.api.model import LM, CacheHook
 from lm_eval.utils import simple_parse_args_string
 
 from style_overlap.coverage import Coverage
+from style_overlap.embedding import FEATURES, Embedding, embeddings
 from style_overlap.encoder import LOGITS, Encoder, Want
 from style_overlap.errors import UsageError
+from style_overlap.model_args import merged, refuse_unknown
 from style_overlap.processes import Processes
-from style_overlap.questions import read_questions
+from style_overlap.questions import read_questions, read_text_requests
 
 if TYPE_CHECKING:
     from lm_eval.api.instance import Instance
 
-# Everything that is read off a passage's one pass. A request type that needs features of the same
-# passages adds its wants here, and finds them computed.
-WANTS: tuple[Want, ...] = (LOGITS,)
-
-MODEL_ARGS = (
-    "pretrained",
-    "dtype",
-    "batch_size",
-    "max_batch_size",
-    "device",
-    "max_length",
-    "revision",
-    "trust_remote_code",
-)
-"""What ``--model_args`` may name."""
-
-HARNESS_ARGS = ("batch_size", "max_batch_size", "device")
-"""What the harness passes from its own command line."""
+# Features come with the logits at no cost but memory: more texts than these, a few hundred
+# megabytes, are passed again if somebody asks for their features.
+_KEEP_FEATURES = 20_000
 
 _OWNER = "style_overlap:model"
 """Key in a response cache that names its model; the harness's own keys are hexadecimal hashes."""
@@ -75,7 +65,8 @@ class StyleEncoderLM(LM):
 
         Args:
             pretrained: folder, hub id or ``package:NAME`` with a trained classification head.
-            dtype: ``auto`` is bf16 where the processor computes in it, else fp32.
+            dtype: ``auto`` is bf16 where the processor computes in it, else fp32, and always fp32
+                for features.
             batch_size: passages in a batch at most; ``auto`` counts tokens instead.
             max_batch_size: the same, as a bound on ``auto``.
             device: None or ``cuda:0``, the harness's default, for the best there is.
@@ -86,7 +77,7 @@ class StyleEncoderLM(LM):
                 be had or has no trained head.
         """
         super().__init__()
-        _refuse_unknown(unknown)
+        refuse_unknown(unknown)
         if pretrained is None:
             raise UsageError(
                 "which checkpoint? Give --model_args pretrained=DIR, a folder that "
@@ -94,16 +85,19 @@ class StyleEncoderLM(LM):
             )
         self.revision = revision
         self.processes = Processes(device)
-        self.encoder = Encoder.load(
+        load = partial(
+            Encoder.load,
             str(pretrained),
             device=self.processes.device,
-            dtype=dtype,
             max_length=max_length,
             revision=revision,
             trust_remote_code=trust_remote_code,
             batch_size=max_batch_size if str(batch_size).startswith("auto") else batch_size,
             progress=None if self.processes.rank == 0 else False,
         )
+        self.encoder = load(dtype=dtype)
+        rounded = dtype == "auto" and self.encoder.dtype != torch.float32
+        self._load_fp32 = partial(load, dtype=torch.float32) if rounded else None
         self._device = self.encoder.device
         self._rank, self._world_size = self.processes.rank, self.processes.count
         self.coverage = Coverage()
@@ -119,15 +113,8 @@ class StyleEncoderLM(LM):
     def create_from_arg_obj(
         cls, arg_dict: dict[str, Any], additional_config: dict[str, Any] | None = None
     ) -> StyleEncoderLM:
-        """Build from ``--model_args`` and the harness's own options; the former win.
-
-        A batch size of 1 among the latter is the harness's default, not a wish, and read as auto.
-        """
-        harness = additional_config or {}
-        options = {k: v for k, v in harness.items() if k in HARNESS_ARGS and v is not None}
-        if str(options.get("batch_size")) == "1":
-            options["batch_size"] = "auto"
-        return cls(**{**options, **arg_dict})
+        """Build from ``--model_args`` and the harness's own options; the former win."""
+        return cls(**merged(arg_dict, additional_config or {}))
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
         """Log-probability of a class for a passage, and whether no class has a higher one.
@@ -145,18 +132,42 @@ class StyleEncoderLM(LM):
             return []
         questions = read_questions(requests, self.encoder.labels, self.encoder.name)
         texts = list(dict.fromkeys(question.text for question in questions))
-        scores = _log_softmax(self.encoder.forward(texts, WANTS)[LOGITS])
-        self.coverage.add(
-            [question.text for question in questions],
-            [question.style for question in questions],
-            self.encoder.truncated([question.text for question in questions]),
-        )
+        wants: list[Want] = [LOGITS]
+        if self._load_fp32 is None and len(texts) <= _KEEP_FEATURES:
+            wants += FEATURES.values()
+        scores = _log_softmax(self.encoder.forward(texts, wants)[LOGITS])
+        self._cover([(question.text, question.style) for question in questions])
         row = {text: number for number, text in enumerate(texts)}
         top = scores.max(axis=1)
         return [
             (float(scores[i, label]), bool(scores[i, label] == top[i]))
             for i, label in ((row[question.text], question.label) for question in questions)
         ]
+
+    def embed(self, requests: list[Instance]) -> list[Embedding]:
+        """Features of texts, in fp32 unless ``dtype`` asks for another format.
+
+        Rounding to bf16 is about as large as what content leaves in h.
+
+        Args:
+            requests: of all retrieval tasks of a run; each text passes through the model once.
+
+        Raises:
+            UsageError: as for ``loglikelihood``, or a feature that is not one of ``FEATURES``.
+        """
+        asked = read_text_requests(requests, self.encoder.labels, self.encoder.name)
+        found = embeddings(self.embedder, asked)
+        self._cover([(request.text, request.version) for request in asked])
+        return found
+
+    @cached_property
+    def embedder(self) -> Encoder:
+        """The encoder of features: the same one, or the same weights in fp32."""
+        return self.encoder if self._load_fp32 is None else self._load_fp32()
+
+    def _cover(self, passages: list[tuple[str, str]]) -> None:
+        texts = [text for text, _ in passages]
+        self.coverage.add(texts, [style for _, style in passages], self.encoder.truncated(texts))
 
     def get_model_info(self) -> dict[str, Any]:
         """What the results file says of the model, and of how much of the passages it read.
@@ -256,18 +267,8 @@ def _log_softmax(logits: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
     return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
 
 
-def _refuse_unknown(unknown: dict[str, Any]) -> None:
-    for name in unknown:
-        near = difflib.get_close_matches(name, MODEL_ARGS, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        raise UsageError(
-            f"--model_args has {name!r}, which style-encoder does not know: {hint}"
-            f"It takes {', '.join(MODEL_ARGS)}; settings of the tasks go to --metadata"
-        )
-
-
 def _only_styles(what: str) -> str:
     return (
         f"style-encoder is a classifier of styles: it gives {what}. It runs the tasks named "
-        "style_overlap_k*_a*"
+        "style_overlap_k*_a* and content_retrieval_*"
     )

@@ -51,6 +51,15 @@ def task_name(k: int, alpha: AlphaLike) -> str:
     return f"style_overlap_k{k}_a{alpha_text(alpha)}"
 
 
+UNSEEN_RETRIEVAL = "content_retrieval_unseen"
+"""Name of the retrieval task on the versions that no classifier is trained on."""
+
+
+def retrieval_name(k: int) -> str:
+    """Name of the retrieval task on all pairs of the first k styles."""
+    return f"content_retrieval_k{k}"
+
+
 def parse_task_name(name: str) -> tuple[int, Decimal] | None:
     """(k, alpha) of a classification task's name, None for any other name."""
     match = _TASK_NAME.fullmatch(name)

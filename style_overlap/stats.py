@@ -222,7 +222,7 @@ def trend(alphas: Sequence[Alpha], values: npt.ArrayLike, *, seed: int = 0) -> T
     n = len(x)
     levels = np.unique(x)
     if len(levels) < 3:
-        return Trend(n, reason=f"{len(levels)} overlaps make no trend: at least 3 are needed")
+        return Trend(n, reason=f"a trend needs at least 3 overlaps, not {len(levels)}")
     means = np.array([y[x == level].mean() for level in levels])
     monotone = bool((np.diff(means) < 0).all())
     if np.ptp(y) == 0:

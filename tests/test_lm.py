@@ -13,6 +13,8 @@ from lm_eval.api.instance import Instance
 
 from harness_run import STYLES, documents, evaluate, task
 from style_overlap import scoring
+from style_overlap.devices import pick_dtype
+from style_overlap.encoder import Feature
 from style_overlap.errors import UsageError
 from style_overlap.lm import StyleEncoderLM
 from tiny_models import make_checkpoint, make_encoder
@@ -279,6 +281,101 @@ def test_a_response_cache_of_nobody_knows_whom_is_refused(checkpoint, tmp_path):
         database["0" * 64] = (-1.0, True)
     with pytest.raises(UsageError, match="of a model that left no name"):
         cached(load(checkpoint), tmp_path / "cache")
+
+
+def text_requests(columns, versions=STYLES, styles=STYLES, features=("h", "last/cls")):
+    """What the harness makes of the documents of a retrieval task: one request a text."""
+    doc = {"content_id": "Invented 1:1", "styles": list(styles), "versions": list(versions)}
+    return [
+        Instance("embed", doc, (text, version, features), 0, ("content_retrieval_k2", row, 1))
+        for row, (text, version) in enumerate(zip(columns["text"], columns["style"], strict=True))
+    ]
+
+
+def test_embeddings_are_the_encoders_features_in_the_order_of_the_requests(lm):
+    columns = documents(6)
+    columns["text"][4] = columns["text"][1]
+    got = lm.embed(text_requests(columns))
+    for name, feature in (("h", Feature()), ("last/cls", Feature("last", "cls"))):
+        expected = lm.encoder.forward(columns["text"], [feature])[feature]
+        np.testing.assert_array_equal([embedding.vectors[name] for embedding in got], expected)
+    assert lm.encoder.texts_passed == 5
+    assert {embedding.dtype for embedding in got} == {"float32"}
+    assert lm.get_model_info()["truncated"] == {
+        "ASV": {"count": 0, "of": 3},
+        "KJV": {"count": 0, "of": 3},
+    }
+
+
+def test_an_embedding_is_logged_by_its_size(lm):
+    (embedding, *_) = lm.embed(text_requests(documents(2)))
+    assert repr(embedding) == str(embedding) == "Embedding(h: 32, last/cls: 32, float32)"
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_text_of_both_kinds_of_requests_passes_once_in_either_order(lm, order):
+    rows = count_rows(lm)
+    columns = documents()
+    calls = [
+        lambda: lm.loglikelihood(requests(columns)),
+        lambda: lm.embed(text_requests(columns)),
+    ]
+    for call in calls[::order]:
+        call()
+    assert lm.encoder.texts_passed == sum(rows) == 22
+
+
+def test_what_classification_keeps_of_many_texts_is_no_features(lm, monkeypatch):
+    monkeypatch.setattr("style_overlap.lm._KEEP_FEATURES", 21)
+    columns = documents()
+    lm.loglikelihood(requests(columns))
+    lm.embed(text_requests(columns))
+    assert lm.encoder.texts_passed == 44
+
+
+def test_features_are_fp32_unless_a_dtype_is_asked_for(checkpoint, monkeypatch):
+    monkeypatch.setattr("style_overlap.encoder.pick_dtype", _half)
+    columns = documents(4)
+    exact = load(checkpoint).embed(text_requests(columns))
+    auto = load(checkpoint, dtype="auto")
+    auto.loglikelihood(requests(columns))
+    assert auto.encoder.dtype == torch.bfloat16
+    assert "embedder" not in vars(auto)  # classification alone loads no second model
+    got = auto.embed(text_requests(columns))
+    assert auto.embedder is not auto.encoder
+    for one, other in zip(exact, got, strict=True):
+        assert one.dtype == other.dtype == "float32"
+        np.testing.assert_allclose(one.vectors["h"], other.vectors["h"], rtol=1e-5, atol=1e-6)
+    rounded = load(checkpoint, dtype="bf16")
+    assert rounded.embed(text_requests(columns))[0].dtype == "bfloat16"
+    assert rounded.embedder is rounded.encoder
+
+
+def _half(dtype, device):
+    """As on a processor that computes in bf16, wherever the tests run."""
+    return torch.bfloat16 if dtype == "auto" else pick_dtype(dtype, device)
+
+
+@pytest.mark.case(1)
+def test_embedding_needs_the_classes_of_the_task_or_versions_that_are_none_of_them(lm):
+    columns = documents(2)
+    with pytest.raises(UsageError, match=r"has labels \['KJV', 'ASV'\], task content_retrieval_k2"):
+        lm.embed(text_requests(columns, styles=("KJV", "ASV", "WEB")))
+    with pytest.raises(
+        UsageError, match=r"has not seen, and checkpoint .* was trained to tell ASV"
+    ):
+        lm.embed(text_requests(columns, versions=("NHEB", "ASV"), styles=()))
+    assert len(lm.embed(text_requests(columns, versions=("NHEB", "RWEBSTER"), styles=()))) == 2
+
+
+def test_a_foreign_request_for_features_is_refused_before_any_pass(lm):
+    rows = count_rows(lm)
+    foreign = Instance("embed", {"text": "a"}, ("a",), 0, ("mteb", 0, 1))
+    with pytest.raises(UsageError, match="task mteb is no style task"):
+        lm.embed([*text_requests(documents()), foreign])
+    with pytest.raises(UsageError, match="no feature 'h2': expected h or last/cls"):
+        lm.embed(text_requests(documents(), features=("h2",)))
+    assert rows == []
 
 
 @pytest.mark.case(16)

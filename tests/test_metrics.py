@@ -12,7 +12,14 @@ import pytest
 import torch
 from sklearn.metrics import f1_score
 
-from style_overlap.metrics import MacroF1, StyleAccuracy, macro_f1, style_accuracy
+from style_overlap.metrics import (
+    MacroF1,
+    RetrievalTop1,
+    StyleAccuracy,
+    macro_f1,
+    retrieval_top1,
+    style_accuracy,
+)
 
 RNG = np.random.default_rng(0)
 SCORES = RNG.normal(size=(50, 3))
@@ -61,6 +68,60 @@ def test_what_is_no_table_of_scores_is_refused(predictions, references, message)
         StyleAccuracy().compute(predictions=predictions, references=references)
 
 
+def test_texts_are_found_by_the_nearest_vector_of_the_other_version():
+    vectors = RNG.normal(size=(20, 6))
+    turned = 3 * vectors[:, ::-1]
+    got = RetrievalTop1().compute(predictions=vectors, references=3 * vectors)
+    assert got == {
+        "top1": 1, "recall_at_5": 1, "median_rank": 1, "chance": pytest.approx(1 / 20), "n": 20,
+    }  # fmt: skip
+    cosine = vectors @ turned.T
+    cosine /= np.linalg.norm(vectors, axis=1)[:, None] * np.linalg.norm(turned, axis=1)
+    own = np.arange(20)
+    expected = ((cosine.argmax(axis=1) == own).mean() + (cosine.argmax(axis=0) == own).mean()) / 2
+    got = RetrievalTop1().compute(predictions=vectors, references=turned)
+    assert got["top1"] == pytest.approx(expected)
+    assert 0 < got["top1"] < 1
+
+
+def test_constant_vectors_are_chance_and_a_gallery_of_one_is_nothing():
+    ones = torch.ones(8, 3, dtype=torch.bfloat16)
+    got = RetrievalTop1().compute(predictions=ones, references=ones)
+    assert got["top1"] == pytest.approx(1 / 8) == got["chance"]
+    alone = RetrievalTop1().compute(predictions=ones[:1], references=ones[:1])
+    assert alone["top1"] is alone["chance"] is None
+    assert alone["n"] == 1
+
+
+def test_a_text_of_the_same_content_group_counts():
+    vectors = np.eye(4)
+    swapped = vectors[[1, 0, 2, 3]]
+    apart = RetrievalTop1().compute(predictions=vectors, references=swapped)
+    together = RetrievalTop1().compute(predictions=vectors, references=swapped, groups=[0, 0, 1, 2])
+    assert (apart["top1"], together["top1"]) == (0.5, 1)
+
+
+def test_vectors_can_be_added_in_batches():
+    metric = RetrievalTop1()
+    for rows in (slice(0, 3), slice(3, 5)):
+        metric.add_batch(predictions=np.eye(5)[rows], references=np.eye(5)[rows])
+    assert metric.compute()["top1"] == 1
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "message"),
+    [
+        (np.eye(3), np.eye(3)[:, :2], "3 dimensions, features b 2"),
+        (np.eye(3), np.eye(2), "Mismatch"),
+        (np.full((2, 2), np.nan), np.eye(2), "NaN or infinite"),
+        ([[1.0], [1.0, 2.0]], np.eye(2), "rows of one length"),
+    ],
+)
+def test_what_are_no_paired_vectors_is_refused(a, b, message):
+    with pytest.raises(ValueError, match=message):
+        RetrievalTop1().compute(predictions=a, references=b)
+
+
 @pytest.mark.case(20)
 def test_evaluate_loads_a_metric_by_the_path_of_its_file(tmp_path):
     code = (
@@ -78,6 +139,20 @@ def test_evaluate_loads_a_metric_by_the_path_of_its_file(tmp_path):
         "{'accuracy': 0.5, 'tie_rate': 0.0}",
         f"{{'macro_f1': {1 / 3}}}",
     ]
+
+
+@pytest.mark.slow
+def test_evaluate_loads_retrieval_by_the_path_of_its_file(tmp_path):
+    code = (
+        "import evaluate, sys\n"
+        "metric = evaluate.load(sys.argv[1])\n"
+        "print(metric.compute(predictions=[[1, 0], [0, 1]], references=[[1, 0], [0, 1]])['top1'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, retrieval_top1.__file__],
+        env={**os.environ, "HF_HOME": str(tmp_path)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == ["1.0"]
 
 
 def test_they_combine_with_each_other():

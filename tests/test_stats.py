@@ -204,6 +204,23 @@ def test_trend_agrees_with_scipy(values):
     assert result.p_fall == pytest.approx(permutation.pvalue)
 
 
+class TestTrendSimulation:
+    """Six overlaps, one figure each, seeded."""
+
+    def rejected(self, planted: float) -> float:
+        rng = np.random.default_rng(0)
+        steps = np.arange(6)
+        found = [trend(ALPHAS, rng.normal(size=6) - planted * steps).p_fall for _ in range(600)]
+        return float((np.array(found) <= 0.05).mean())
+
+    def test_type_one_error_is_five_percent(self):
+        assert abs(self.rejected(planted=0) - 0.05) < 0.02
+
+    def test_a_planted_fall_is_found_and_a_rise_is_not(self):
+        assert self.rejected(planted=1.5) > 0.9
+        assert self.rejected(planted=-1) == 0
+
+
 def test_trend_over_seeds_uses_every_point_and_judges_monotony_by_the_means():
     alphas = [0.0, 0.0, 0.5, 0.5, 1.0, 1.0]
     result = trend(alphas, [0.9, 0.5, 0.6, 0.7, 0.2, 0.4])

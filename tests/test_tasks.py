@@ -12,10 +12,16 @@ from lm_eval.tasks import TaskManager
 
 from conftest import make_corpus
 from style_overlap.errors import UsageError
-from style_overlap.names import ALPHAS, KS, task_name
+from style_overlap.names import ALPHAS, KS, UNSEEN_RETRIEVAL, retrieval_name, task_name
 from style_overlap.results import RECORD_NAME, write_json
 from style_overlap.tasks.style_overlap import docs
-from style_overlap.tasks.style_overlap.files import BASE, FOLDER, group_yaml, task_yaml
+from style_overlap.tasks.style_overlap.files import (
+    BASE,
+    FOLDER,
+    group_yaml,
+    retrieval_yaml,
+    task_yaml,
+)
 
 
 class Answering(LM):
@@ -76,6 +82,9 @@ def test_the_folder_holds_exactly_the_grid_as_the_writer_writes_it():
     expected["style_overlap.yaml"] = group_yaml(
         "style_overlap", [f"style_overlap_k{k}" for k in KS]
     )
+    retrieval = {retrieval_name(k): k for k in KS} | {UNSEEN_RETRIEVAL: None}
+    expected |= {f"{name}.yaml": retrieval_yaml(k) for name, k in retrieval.items()}
+    expected["content_retrieval.yaml"] = group_yaml("content_retrieval", list(retrieval))
     assert {path.name: path.read_text() for path in FOLDER.glob("*.yaml")} == expected
 
 
@@ -85,6 +94,9 @@ def test_groups_and_tags_select_their_tasks():
         task_name(k, alpha) for k in KS for alpha in ALPHAS
     }
     assert set(tasks.load(["style_overlap_k3"])["tasks"]) == {task_name(3, a) for a in ALPHAS}
+    assert set(tasks.load(["content_retrieval"])["tasks"]) == {
+        *map(retrieval_name, KS), UNSEEN_RETRIEVAL,
+    }  # fmt: skip
     assert set(tasks.load(["style_overlap_a1.0"])["tasks"]) == {task_name(k, "1.0") for k in KS}
 
 
@@ -254,6 +266,10 @@ def test_a_checkpoint_is_not_scored_on_passages_it_was_trained_on(tmp_path):
     moved["data"]["corpus_fingerprint"] = task.provenance["corpus_fingerprint"]
     write_json(tmp_path / RECORD_NAME, moved)
     manager(pretrained=str(tmp_path), data_seed=7).load(["style_overlap_k2_a0.0"])
+    # Before training ends its record is the parent's, that of any checkpoint-* folder in it.
+    (tmp_path / "checkpoint-5").mkdir()
+    with pytest.raises(UsageError, match=r'\{"data_seed": 7\}'):
+        manager(pretrained=str(tmp_path / "checkpoint-5")).load(["style_overlap_k2_a0.0"])
     moved["data"]["corpus_fingerprint"] = "other"
     write_json(tmp_path / RECORD_NAME, moved)
     with pytest.raises(UsageError, match=r'\{"corpus": "elsewhere.csv"\}'):

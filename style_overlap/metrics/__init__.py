@@ -1,4 +1,6 @@
-"""Metrics of style classifiers as ``evaluate`` modules, usable without this package's trainer.
+"""Metrics of style classifiers, and of their features, as ``evaluate`` modules.
+
+They need none of this package's trainer or tasks.
 
     from style_overlap.metrics import StyleAccuracy
     StyleAccuracy().compute(predictions=scores, references=labels)
@@ -15,6 +17,7 @@ Created directly they touch neither the network nor the disk. ``evaluate.load`` 
 from __future__ import annotations
 
 from style_overlap.metrics.macro_f1 import MacroF1
+from style_overlap.metrics.retrieval_top1 import RetrievalTop1
 from style_overlap.metrics.style_accuracy import StyleAccuracy
 
-__all__ = ["MacroF1", "StyleAccuracy"]
+__all__ = ["MacroF1", "RetrievalTop1", "StyleAccuracy"]

@@ -1,4 +1,4 @@
-"""What the metrics have in common: scores of every class in, nothing written to disk."""
+"""What the metrics have in common: tables in, nothing written to disk."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import evaluate
 import numpy as np
 import numpy.typing as npt
 
-INPUTS = """
+SCORES = """
 Args:
     predictions: scores of the k classes for every example, shape (n, k): logits, probabilities
         or log-likelihoods, the higher the likelier.
@@ -18,8 +18,8 @@ Args:
 """
 
 
-class ScoreMetric(evaluate.Metric):
-    """A metric of class scores.
+class TableMetric(evaluate.Metric):
+    """A metric of tables, one row an example.
 
     ``evaluate`` keeps the examples in an Arrow file below the home folder, locked by name. Here
     they stay in memory, so that processes do not meet in a file and a read-only home does no harm;
@@ -42,20 +42,26 @@ class ScoreMetric(evaluate.Metric):
     ) -> dict[str, float] | None:
         """The metric of these examples, or of those added before; see ``evaluate.Metric``."""
         if predictions is not None:
-            predictions = _table(predictions)
+            predictions = table(predictions)
         return super().compute(predictions=predictions, references=references, **options)
 
 
-def info(description: str) -> evaluate.MetricInfo:
-    """Description and input types of a metric on class scores."""
+def info(description: str, inputs: str = SCORES, references: Any = None) -> evaluate.MetricInfo:
+    """Description and input types of a metric.
+
+    Args:
+        description: what it is.
+        inputs: what it takes.
+        references: type of one reference; by default a label.
+    """
     return evaluate.MetricInfo(
         description=description,
         citation="",
-        inputs_description=INPUTS,
+        inputs_description=inputs,
         features=datasets.Features(
             {
                 "predictions": datasets.Sequence(datasets.Value("float64")),
-                "references": datasets.Value("int64"),
+                "references": references or datasets.Value("int64"),
             }
         ),
     )
@@ -69,7 +75,7 @@ def arrays(
     Raises:
         ValueError: no example, rows of different lengths, or a label outside 0 to k - 1.
     """
-    scores = _table(predictions)
+    scores = table(predictions)
     labels = np.asarray(references, dtype=np.int64)
     if scores.ndim != 2 or not len(scores):
         raise ValueError(f"predictions have shape {scores.shape}: expected scores of shape (n, k)")
@@ -81,10 +87,15 @@ def arrays(
     return scores, labels
 
 
-def _table(predictions: Any) -> npt.NDArray[np.float64]:
+def table(predictions: Any) -> npt.NDArray[np.float64]:
+    """Rows of numbers, a tensor's too, as an array.
+
+    Raises:
+        ValueError: rows of different lengths.
+    """
     if hasattr(predictions, "detach"):  # a tensor, of whatever type and wherever it lies
         predictions = predictions.detach().float().cpu().numpy()
     try:
         return np.asarray(predictions, dtype=np.float64)
     except ValueError:
-        raise ValueError("predictions are no table: expected k scores for every example") from None
+        raise ValueError("predictions are no table: expected rows of one length") from None

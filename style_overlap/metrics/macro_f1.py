@@ -10,7 +10,7 @@ from style_overlap import scoring
 from style_overlap.metrics import base
 
 
-class MacroF1(base.ScoreMetric):
+class MacroF1(base.TableMetric):
     """Unweighted mean over the k classes of F1; an m-way tie is 1/m of a prediction for each."""
 
     def _info(self) -> evaluate.MetricInfo:

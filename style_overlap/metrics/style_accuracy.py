@@ -10,7 +10,7 @@ from style_overlap import scoring
 from style_overlap.metrics import base
 
 
-class StyleAccuracy(base.ScoreMetric):
+class StyleAccuracy(base.TableMetric):
     """Share of examples whose label has the top score; an m-way tie counts 1/m.
 
     A model that scores all classes alike gets 1/k, not the share of class 0.

@@ -1,58 +1,65 @@
-"""The report as Markdown, with its figures beside it."""
+"""A page as Markdown, with its figures beside it."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import re
+from collections.abc import Iterator
 
-from style_overlap.report import figures
-from style_overlap.report.matrix import Matrices, Matrix, advantages, rows
-from style_overlap.results import versions, write_text
-
-
-def write(matrices: Matrices, output: Path, command: str) -> Path:
-    """Write ``report.md`` and its figures; returns the report's path.
-
-    Args:
-        matrices: what to report.
-        output: folder, made if it does not exist.
-        command: what the reader types to make the report again.
-    """
-    parts = ["# Cross-overlap evaluation", ""]
-    for number, matrix in enumerate(matrices.matrices, start=1):
-        name = f"matrix_{number}_k{matrix.k}"
-        figures.save(figures.heat_map(matrix), output / name)
-        parts += _section(matrix, f"{name}.svg")
-    if matrices.left_out:
-        parts += ["## Left out", ""]
-        parts += [f"- `{path}`: {reason}" for path, reason in sorted(matrices.left_out.items())]
-        parts.append("")
-    installed = ", ".join(f"{name} {version}" for name, version in versions().items())
-    parts += ["## Made by", "", f"    {command}", "", f"with {installed}.", ""]
-    path = output / "report.md"
-    write_text(path, "\n".join(parts))
-    return path
+from style_overlap.report.page import Page, Picture, Section
+from style_overlap.report.tables import Table
 
 
-def _section(matrix: Matrix, picture: str) -> list[str]:
-    seeds = ", ".join(map(str, matrix.seeds))
-    parts = [
-        f"## {matrix.encoder}, k={matrix.k} ({', '.join(matrix.styles)})",
-        "",
-        f"Accuracy in percent on the test split of every content overlap; seeds {seeds}"
-        + (" (mean ± standard deviation)." if len(matrix.seeds) > 1 else "."),
-        "",
-        f"| alpha_train | {' | '.join(f'eval {a}' for a in matrix.alphas_eval)} |",
-        "|" + " --- |" * (len(matrix.alphas_eval) + 1),
-    ]
-    for alpha, cells in rows(matrix):
-        parts.append(f"| **{alpha}** | {' | '.join(cells)} |")
-    parts += ["", f"![Accuracy by alpha_train and alpha_eval]({picture})", ""]
-    if found := advantages(matrix):
-        parts += [
-            "High-overlap advantage, Acc(train high, eval low) - Acc(train low, eval high), in "
-            "points:",
-            "",
-            *(f"- {line}" for line in found),
-            "",
+def render(page: Page) -> str:
+    """The page as GitHub-flavoured Markdown; names from records are text, never markup."""
+    parts = [f"# {text(page.title)}", ""]
+    for section in page.sections:
+        parts += _section(section)
+    return "\n".join(parts)
+
+
+def text(raw: str) -> str:
+    """Text that Markdown shows as it is."""
+    raw = raw.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    escaped = re.sub(r"([\\`*_\[\]|~$#!])", r"\\\1", raw)
+    return re.sub(r"(https?)://", r"\1:&#47;&#47;", escaped)  # no link that nobody meant
+
+
+def _section(section: Section) -> Iterator[str]:
+    yield f"## {text(section.title)}"
+    yield ""
+    for paragraph in section.text:
+        yield text(paragraph)
+        yield ""
+    for block in section.code:
+        yield from (f"    {line}" for line in block.splitlines())
+        yield ""
+    for item in section.items:
+        yield from _picture(item) if isinstance(item, Picture) else _table(item)
+    if section.folded is not None:
+        yield "<details><summary>Settings</summary>"
+        yield ""
+        yield from _table(section.folded)
+        yield "</details>"
+        yield ""
+
+
+def _picture(picture: Picture) -> Iterator[str]:
+    yield f"![{text(picture.caption)}](figures/{picture.name}.svg)"
+    yield ""
+
+
+def _table(table: Table) -> Iterator[str]:
+    yield text(table.caption)
+    yield ""
+    yield f"| {' | '.join(map(text, table.header))} |"
+    yield "|" + " --- |" * len(table.header)
+    for i, row in enumerate(table.rows):
+        cells = [
+            f"**{text(cell)}**" if cell and (j == 0 or (i, j) in table.emphasis) else text(cell)
+            for j, cell in enumerate(row)
         ]
-    return parts
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+    for note in table.notes:
+        yield text(note)
+        yield ""

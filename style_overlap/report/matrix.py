@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from style_overlap import stats
-from style_overlap.errors import UsageError
 from style_overlap.names import alpha_text, as_alpha
-from style_overlap.results import SCHEMA, digest, read_json
-from style_overlap.stats import HoaPair
+from style_overlap.results import SCHEMA, digest
+from style_overlap.stats import HoaPair, MeanSd
 
 Cell = tuple[str, str]
+"""(alpha_train, alpha_eval)."""
+
+Recipe = dict[str, Any]
+
+Training = tuple[str, int]
+"""(alpha_train, seed): one fine-tuning, one row of a matrix for one seed."""
+
+BASELINE = "baseline:"
+"""What the names of "encoders" begin with that are no encoders but a floor."""
 
 _VARIED = ("alpha", "seed", "data_seed")  # what may differ between the cells of one matrix
+
+
+class Key(NamedTuple):
+    """What has to be equal for two records to be averaged."""
+
+    encoder: str
+    k: int
+    styles: tuple[str, ...]
+    corpus: str
+    protocol: str  # hash of all else: assignment, training settings
 
 
 @dataclass(frozen=True)
@@ -25,45 +42,91 @@ class Matrix:
     """One matrix: one encoder, k, corpus and training recipe; only seeds are averaged.
 
     Attributes:
-        encoder: what was fine-tuned.
-        k: number of styles.
-        styles: their names in label order.
-        protocol: hash of all else that has to be equal: corpus, assignment, training settings.
-        seeds: seeds that any cell has.
-        cells: accuracies by (alpha_train, alpha_eval), one for every seed that has the cell.
+        key: what all of its records have in common.
+        recipe: the training settings in common.
+        cells: accuracy of each seed, by (alpha_train, alpha_eval).
+        absent: fine-tunings without a usable figure, and why: ``degenerate: ...``, ``failed: ...``
+            or ``missing``.
+        losses: training loss of the last epoch of each fine-tuning, where it was recorded.
+        credits: what each cell and seed got on every content: {content: (sum, number)}.
     """
 
-    encoder: str
-    k: int
-    styles: tuple[str, ...]
-    protocol: str
-    seeds: tuple[int, ...]
-    cells: dict[Cell, tuple[float, ...]]
+    key: Key
+    recipe: Recipe = field(default_factory=dict)
+    cells: dict[Cell, dict[int, float]] = field(default_factory=dict)
+    absent: dict[Training, str] = field(default_factory=dict)
+    losses: dict[Training, float] = field(default_factory=dict)
+    credits: dict[tuple[Cell, int], Mapping[str, Sequence[float]]] = field(default_factory=dict)
+
+    @property
+    def encoder(self) -> str:
+        """What was fine-tuned."""
+        return self.key.encoder
+
+    @property
+    def k(self) -> int:
+        """Number of styles."""
+        return self.key.k
+
+    @property
+    def styles(self) -> tuple[str, ...]:
+        """Their names in label order."""
+        return self.key.styles
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Seeds that any cell has."""
+        return tuple(sorted({seed for by_seed in self.cells.values() for seed in by_seed}))
 
     @property
     def alphas_train(self) -> list[str]:
-        """Rows, ascending."""
-        return sorted({row for row, _ in self.cells}, key=as_alpha)
+        """Rows, ascending; those too of which no fine-tuning can be used."""
+        rows = {row for row, _ in self.cells} | {row for row, _ in self.absent}
+        return sorted(rows, key=as_alpha)
 
     @property
     def alphas_eval(self) -> list[str]:
         """Columns, ascending."""
         return sorted({column for _, column in self.cells}, key=as_alpha)
 
-    def mean(self, cell: Cell) -> float | None:
-        """Mean accuracy over seeds, None for a cell that nobody has measured."""
-        return float(np.mean(self.cells[cell])) if cell in self.cells else None
+    @property
+    def alphas_both(self) -> list[str]:
+        """Overlaps that are rows and columns: those that pairs can be made of."""
+        return [alpha for alpha in self.alphas_train if alpha in self.alphas_eval]
 
-    def sd(self, cell: Cell) -> float | None:
-        """Sample standard deviation over seeds, None with fewer than two."""
-        values = self.cells.get(cell, ())
-        return float(np.std(values, ddof=1)) if len(values) > 1 else None
+    def at(self, cell: Cell) -> MeanSd:
+        """Mean accuracy over seeds and its sample standard deviation."""
+        return stats.mean_sd(list(self.cells.get(cell, {}).values()))
+
+    def loss(self, alpha: str) -> MeanSd:
+        """Training loss at the end of the fine-tunings at alpha."""
+        return stats.mean_sd([loss for (row, _), loss in self.losses.items() if row == alpha])
+
+    def why(self, *alphas: str) -> str | None:
+        """Why rows have fewer seeds than others, in one word; None if they have not."""
+        states = {told.split(":")[0] for (row, _), told in self.absent.items() if row in alphas}
+        return next((s for s in ("failed", "degenerate", "missing") if s in states), None)
+
+    def hoa_by_seed(self) -> dict[tuple[str, str], MeanSd]:
+        """High-overlap advantage (Eq. 2) of each pair: of each seed first, then mean and sd."""
+        alphas = sorted({alpha for cell in self.cells for alpha in cell}, key=as_alpha)
+        found: dict[tuple[str, str], list[float]] = {}
+        for seed in self.seeds:
+            table = [
+                [self.cells.get((row, col), {}).get(seed, np.nan) for col in alphas]
+                for row in alphas
+            ]
+            for pair in stats.hoa(np.array(table), [as_alpha(alpha) for alpha in alphas]):
+                found.setdefault((alpha_text(pair.low), alpha_text(pair.high)), []).append(pair.hoa)
+        return {pair: stats.mean_sd(found[pair]) for pair in sorted(found, key=_in_order)}
 
     def hoa(self) -> tuple[HoaPair, ...]:
-        """High-overlap advantage of every pair that was measured both ways, of means (Eq. 2)."""
-        alphas = [as_alpha(alpha) for alpha in self.alphas_train]
-        means = [[self.mean((row, col)) for col in self.alphas_train] for row in self.alphas_train]
-        return stats.hoa(np.array(means, dtype=np.float64), alphas)
+        """Mean high-overlap advantage of every pair that some seed has measured both ways."""
+        return tuple(
+            HoaPair(as_alpha(low), as_alpha(high), value.mean)
+            for (low, high), value in self.hoa_by_seed().items()
+            if value.mean is not None
+        )
 
 
 @dataclass(frozen=True)
@@ -74,114 +137,95 @@ class Matrices:
     left_out: dict[str, str] = field(default_factory=dict)
 
 
-def read_records(paths: Iterable[str | Path]) -> dict[str, dict[str, Any]]:
-    """Evaluation records by file, from files and from folders at any depth.
-
-    Raises:
-        UsageError: a path that does not exist, or no evaluation record anywhere.
-    """
-    records: dict[str, dict[str, Any]] = {}
-    given = [Path(path) for path in paths]
-    for path in given:
-        if not path.exists():
-            raise UsageError(f"{path} does not exist: expected a folder of runs or a record")
-        files = sorted(path.rglob("evaluations/*.json")) if path.is_dir() else [path]
-        for file in files:
-            record = read_json(file)
-            if isinstance(record, dict) and record.get("kind") == "evaluation":
-                records[str(file)] = record
-    if not records:
-        raise UsageError(
-            f"no evaluation records in {', '.join(map(str, given))}: "
-            "make them with `style-overlap evaluate DIR`"
-        )
-    return records
-
-
-def build(records: dict[str, dict[str, Any]]) -> Matrices:
-    """Sort records into matrices.
+def build(records: Mapping[str, dict[str, Any]]) -> Matrices:
+    """Sort evaluation records into matrices.
 
     A degenerate or limited run is left out and named, never averaged. Two records of one cell and
     seed that disagree cannot both be right: the later one is left out and named.
     """
-    cells: dict[tuple[Any, ...], dict[Cell, dict[int, float]]] = {}
+    found: dict[Key, Matrix] = {}
     left_out: dict[str, str] = {}
     for path, record in records.items():
-        if reason := _unusable(record):
+        if reason := unusable(record):
             left_out[path] = reason
             continue
-        trained = record["checkpoint"]["config"]
-        key = _matrix_key(record)
-        for task in record["tasks"].values():
-            cell = (str(trained["alpha"]), str(task["alpha_eval"]))
-            by_seed = cells.setdefault(key, {}).setdefault(cell, {})
-            seed = int(trained["seed"])
-            if by_seed.setdefault(seed, task["acc"]) != task["acc"]:
-                left_out[path] = (
-                    f"another record has alpha_train={cell[0]}, alpha_eval={cell[1]}, seed={seed} "
-                    "with another accuracy"
-                )
-    return Matrices(tuple(_matrix(key, found) for key, found in sorted(cells.items())), left_out)
+        trained, checkpoint = record["checkpoint"]["config"], record["checkpoint"]
+        key = key_of(record)
+        matrix = found.setdefault(key, Matrix(key, recipe_of(trained, record["config"])))
+        training = (alpha_text(trained["alpha"]), int(trained["seed"]))
+        if reason := checkpoint["degenerate"]:
+            left_out[path] = matrix.absent[training] = f"degenerate: {reason}"
+        elif reason := _clash(matrix, training, record):
+            left_out[path] = reason
+        else:
+            _add(matrix, training, record)
+    return Matrices(tuple(found[key] for key in sorted(found)), left_out)
 
 
-def _unusable(record: dict[str, Any]) -> str | None:
+def unusable(record: Mapping[str, Any]) -> str | None:
+    """Why an evaluation record is in no matrix, None if it is in one."""
     if record.get("schema") != SCHEMA:
         return f"record of schema {record.get('schema')}, this version reads {SCHEMA}"
-    if record["config"]["limit"] is not None:
+    if record["config"].get("limit") is not None:
         return f"limited to {record['config']['limit']} documents a task"
     if not record["checkpoint"]["config"]:
         return "not trained by style-overlap: its alpha_train is not known"
-    if reason := record["checkpoint"]["degenerate"]:
-        return f"degenerate: {reason}"
     return None
 
 
-def _matrix_key(record: dict[str, Any]) -> tuple[Any, ...]:
-    task: dict[str, Any] = next(iter(record["tasks"].values()))
-    trained = record["checkpoint"]["config"]
+def recipe_of(trained: Mapping[str, Any], options: Mapping[str, Any] | None = None) -> Recipe:
+    """The settings that all fine-tunings of a matrix have in common.
+
+    Args:
+        trained: configuration of one of them.
+        options: configuration of its evaluation, which says how contents were assigned to styles.
+    """
+    assignment = (options or {}).get("assignment", trained.get("assignment"))
     recipe = {name: value for name, value in trained.items() if name not in _VARIED}
-    protocol = digest(
-        [recipe, record["config"]["assignment"], task["corpus_fingerprint"], task["styles"]]
-    )
-    return trained["model"], record["config"]["k"], tuple(task["styles"]), protocol
+    return {**recipe, "assignment": assignment}
 
 
-def _matrix(key: tuple[Any, ...], found: dict[Cell, dict[int, float]]) -> Matrix:
-    encoder, k, styles, protocol = key
-    seeds = tuple(sorted({seed for by_seed in found.values() for seed in by_seed}))
-    cells = {cell: tuple(by_seed[s] for s in sorted(by_seed)) for cell, by_seed in found.items()}
-    return Matrix(encoder, k, styles, protocol, seeds, cells)
+def key_of(record: Mapping[str, Any]) -> Key:
+    """What a record of an evaluation or a probe may be averaged with."""
+    if "tasks" in record:
+        task: dict[str, Any] = next(iter(record["tasks"].values()))
+        corpus, styles, k = task["corpus_fingerprint"], task["styles"], record["config"]["k"]
+    else:
+        corpus, k = record["corpus_fingerprint"], record["checkpoint"]["config"]["k"]
+        data = record["checkpoint"].get("data") or {}
+        styles = data.get("styles") or (record.get("model") or {}).get("labels") or ()
+    recipe = recipe_of(record["checkpoint"]["config"], record["config"])
+    return make_key(recipe, k, styles, corpus)
 
 
-def percent(mean: float | None, sd: float | None = None) -> str:
-    """A cell as the paper prints it: ``94.9 ± 0.4`` in percent, or a dash."""
-    if mean is None:
-        return "–"
-    return f"{100 * mean:.1f}" + (f" ± {100 * sd:.1f}" if sd is not None else "")
+def make_key(recipe: Mapping[str, Any], k: int, styles: Sequence[str], corpus: str) -> Key:
+    """The key of a recipe on a corpus."""
+    return Key(str(recipe["model"]), int(k), tuple(map(str, styles)), corpus, digest(recipe))
 
 
-def rows(matrix: Matrix) -> Sequence[tuple[str, list[str]]]:
-    """The matrix as text: (alpha_train, cells in the order of ``alphas_eval``)."""
-    return [
-        (
-            row,
-            [percent(matrix.mean((row, col)), matrix.sd((row, col))) for col in matrix.alphas_eval],
-        )
-        for row in matrix.alphas_train
-    ]
+def _clash(matrix: Matrix, training: Training, record: Mapping[str, Any]) -> str | None:
+    alpha, seed = training
+    for task in record["tasks"].values():
+        column = alpha_text(task["alpha_eval"])
+        if matrix.cells.get((alpha, column), {}).get(seed, task["acc"]) != task["acc"]:
+            return (
+                f"another record has alpha_train={alpha}, alpha_eval={column}, seed={seed} "
+                "with another accuracy"
+            )
+    return None
 
 
-def advantages(matrix: Matrix) -> list[str]:
-    """The high-overlap advantage in words: each pair, and the tests over them if they are many."""
-    pairs = matrix.hoa()
-    lines = [f"({alpha_text(p.low)}, {alpha_text(p.high)}) {100 * p.hoa:+.1f}" for p in pairs]
-    test = stats.hoa_test(pairs)
-    if test.p_t is None or test.mean is None:
-        return lines
-    positive = sum(p.hoa > 0 for p in pairs)
-    return [
-        *lines,
-        f"mean {100 * test.mean:+.1f}, {positive} of {len(pairs)} pairs positive, Cohen's d "
-        f"{test.cohen_d:.2f}, one-sided p {test.p_t:.1g} (paired t), {test.p_sign_flip:.1g} "
-        "(sign flip)",
-    ]
+def _add(matrix: Matrix, training: Training, record: Mapping[str, Any]) -> None:
+    alpha, seed = training
+    for task in record["tasks"].values():
+        cell = (alpha, alpha_text(task["alpha_eval"]))
+        matrix.cells.setdefault(cell, {})[seed] = task["acc"]
+        if task.get("credit"):
+            matrix.credits[cell, seed] = task["credit"]
+    loss = (record["checkpoint"].get("metrics") or {}).get("train_loss")
+    if isinstance(loss, (int, float)):
+        matrix.losses[training] = float(loss)
+
+
+def _in_order(pair: tuple[str, str]) -> tuple[Any, Any]:
+    return as_alpha(pair[0]), as_alpha(pair[1])

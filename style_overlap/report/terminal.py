@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from style_overlap.report.matrix import Matrices, Matrix, advantages, rows
+from style_overlap.report.matrix import Matrices, Matrix
+from style_overlap.report.matrix_text import advantages, rows
+from style_overlap.report.wording import listed, printable
 
 _WIDTH = 120  # of a pipe or a log file, which have none of their own
 
@@ -22,16 +25,18 @@ def show(matrices: Matrices, records: Iterable[str]) -> None:
         if found := advantages(matrix):
             console.print(f"High-overlap advantage, in points: {', '.join(found)}\n")
     for path, reason in matrices.left_out.items():
-        console.print(f"[yellow]left out[/yellow] {path}: {reason}", soft_wrap=True)
+        told = escape(f"{path}: {printable(reason, 300)}")
+        console.print(f"[yellow]left out[/yellow] {told}", soft_wrap=True)
     for path in records:
-        console.print(f"record: {path}", soft_wrap=True)
+        console.print(f"record: {escape(str(path))}", soft_wrap=True)
 
 
 def _table(matrix: Matrix) -> Table:
     seeds = "seed" if len(matrix.seeds) == 1 else "seeds"
+    name, styles = printable(matrix.encoder), printable(listed(matrix.styles))
     table = Table(
-        title=f"{matrix.encoder}, k={matrix.k} ({', '.join(matrix.styles)}), "
-        f"{seeds} {', '.join(map(str, matrix.seeds))}: accuracy in %",
+        title=escape(f"{name}, k={matrix.k} ({styles}), {seeds} {listed(matrix.seeds)}")
+        + ": accuracy in %",
         title_justify="left",
     )
     table.add_column("alpha_train", no_wrap=True)

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import datasets
 import numpy as np
@@ -24,6 +24,9 @@ _TITLES = {
     "YLT": "Young's Literal Translation",
     "DARBY": "Darby Bible",
 }
+
+
+Options = TypeVar("Options", bound="DataOptions")
 
 
 @dataclass(frozen=True)
@@ -44,24 +47,18 @@ class DataOptions:
     assignment: str = "contiguous"
 
     @classmethod
-    def from_metadata(cls, metadata: Mapping[str, Any]) -> DataOptions:
+    def from_metadata(cls: type[Options], metadata: Mapping[str, Any]) -> Options:
         """The options among a task's metadata, which also holds all ``--model_args``.
 
         Raises:
             UsageError: an option of the wrong kind, a near-miss of an option's name, or an attempt
                 to set k or alpha, which are part of the task's name.
         """
-        known = {name: type(default) for name, default in asdict(cls()).items()}
+        known = asdict(cls())
         options: dict[str, Any] = {}
         for key, value in metadata.items():
             if key in known:
-                try:
-                    options[key] = known[key](str(value))
-                except ValueError:
-                    raise UsageError(
-                        f"--metadata {key} is {value!r}: expected a whole number, "
-                        f"for example '{{\"{key}\": {getattr(cls, key)}}}'"
-                    ) from None
+                options[key] = _as_default(key, value, known[key])
             elif key in ("k", "alpha"):
                 raise UsageError(
                     f"--metadata cannot set {key}, which is part of the task's name: "
@@ -78,10 +75,31 @@ OPTIONS = tuple(asdict(DataOptions()))
 """Names of the options."""
 
 
+def _as_default(key: str, value: Any, default: Any) -> Any:
+    """The value as an option of its default's kind: text, else a whole number or nothing."""
+    if isinstance(default, str):
+        return str(value)
+    if value is None and default is None:
+        return None
+    try:
+        return int(str(value))
+    except ValueError:
+        example = 1000 if default is None else default
+        raise UsageError(
+            f"--metadata {key} is {value!r}: expected a whole number, "
+            f"for example '{{\"{key}\": {example}}}'"
+        ) from None
+
+
 @lru_cache(maxsize=4)
 def _corpus(spec: str, chunk_verses: int) -> ParallelCorpus:
     # All tasks of a run read one corpus: it is opened once.
     return load_corpus(spec, chunk_verses=chunk_verses)
+
+
+def corpus_of(options: DataOptions) -> ParallelCorpus:
+    """The corpus behind a task."""
+    return _corpus(options.corpus, options.chunk_verses)
 
 
 def draw(options: DataOptions, k: int, alpha: str) -> tuple[ParallelCorpus, Sample]:
@@ -90,7 +108,7 @@ def draw(options: DataOptions, k: int, alpha: str) -> tuple[ParallelCorpus, Samp
     Raises:
         UsageError: the corpus is too small for k: a split lacks one of the styles.
     """
-    corpus = _corpus(options.corpus, options.chunk_verses)
+    corpus = corpus_of(options)
     drawn = sample(corpus, k, alpha, options.data_seed, options.assignment)
     if gap := first_gap(drawn.splits, k):
         raise UsageError(

@@ -11,11 +11,22 @@ from lm_eval.api import samplers
 from lm_eval.api.task import ConfigurableTask
 
 from style_overlap.errors import UsageError
-from style_overlap.results import RECORD_NAME, digest, read_json
+from style_overlap.results import digest
 from style_overlap.tasks.style_overlap import docs
 
 
-class StyleTask(ConfigurableTask):
+class CorpusTask(ConfigurableTask):
+    """A task on a parallel corpus; ``class: !function`` in a base file names a kind of it."""
+
+    def __init__(self, config: dict[str, Any] | None = None) -> None:
+        # The factory hands the class over with the configuration; TaskConfig has no such field.
+        super().__init__(config={k: v for k, v in (config or {}).items() if k != "class"})
+
+    def fewshot_docs(self) -> None:
+        """None while the task is built: its thousands of training documents are rarely needed."""
+
+
+class StyleTask(CorpusTask):
     """A k-way style classification task at one content overlap.
 
     ``dataset_kwargs`` holds the task's identity, k and alpha; ``metadata`` what a user may
@@ -23,10 +34,6 @@ class StyleTask(ConfigurableTask):
     are built, ``metadata`` also tells how: the realised overlap and the fingerprints reach the
     results file with the task's configuration.
     """
-
-    def __init__(self, config: dict[str, Any] | None = None) -> None:
-        # The factory hands the class over with the configuration; TaskConfig has no such field.
-        super().__init__(config={k: v for k, v in (config or {}).items() if k != "class"})
 
     def download(self, dataset_kwargs: dict[str, Any] | None = None, **_: Any) -> None:
         """Build the documents of the three splits."""
@@ -46,12 +53,9 @@ class StyleTask(ConfigurableTask):
             "shared_contents": drawn.n_shared,
             "styles": list(corpus.styles[:k]),
         }
-        _refuse_other_data(self.config.metadata or {}, self.provenance)
+        refuse_other_data(self.config.metadata or {}, self.provenance)
         self.config.metadata = {**(self.config.metadata or {}), **self.provenance}
         self.dataset = {name: docs.documents(corpus, drawn, name) for name in drawn.splits}
-
-    def fewshot_docs(self) -> None:
-        """None while the task is built: its thousands of training documents are rarely needed."""
 
     @property
     def sampler(self) -> samplers.ContextSampler:
@@ -81,23 +85,32 @@ class StyleTask(ConfigurableTask):
         return super().process_results(doc, results)
 
 
-def _refuse_other_data(metadata: dict[str, Any], task: dict[str, Any]) -> None:
+def refuse_other_data(metadata: dict[str, Any], task: dict[str, Any]) -> None:
     """Refuse to score a checkpoint of ours on data that it may have been trained on.
 
     Splits depend on the corpus and on the data seed: the test passages of one seed are training
     passages of another.
+
+    Args:
+        metadata: a task's; ``pretrained`` may be a checkpoint of ours.
+        task: the options that the task's data depend on, and ``corpus_fingerprint``.
+
+    Raises:
+        UsageError: the checkpoint's record names other data, with the options to type.
     """
-    record = Path(str(metadata.get("pretrained", ""))) / RECORD_NAME
-    if not record.is_file():
+    checkpoint = str(metadata.get("pretrained", ""))
+    if not Path(checkpoint).is_dir():
         return
-    found = read_json(record)
+    from style_overlap.checkpoints import training_record  # it loads transformers
+
+    found = training_record(checkpoint)
     trained, texts = found.get("config", {}), found.get("data", {}).get("corpus_fingerprint")
-    keys = set(docs.OPTIONS) & trained.keys()
+    keys = set(docs.OPTIONS) & trained.keys() & task.keys()
     if texts == task["corpus_fingerprint"]:
         keys -= {"corpus", "chunk_verses"}  # one corpus by two paths
     if differing := {k: trained[k] for k in sorted(keys) if trained[k] != task[k]}:
         told = ", ".join(f"{k}={v}" for k, v in differing.items())
         raise UsageError(
-            f"{record.parent} was fine-tuned on other data ({told}), whose training passages may "
+            f"{checkpoint} was fine-tuned on other data ({told}), whose training passages may "
             f"be among this task's test passages: add --metadata '{json.dumps(differing)}'"
         )

@@ -1,0 +1,86 @@
+"""The commands that make the records of a report again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from style_overlap.report.matrix import Recipe
+from style_overlap.report.study import Study
+from style_overlap.report.wording import printable
+from style_overlap.results import digest
+
+_OPTIONS = (
+    "contents", "corpus", "chunk_verses", "assignment", "max_length", "early_stopping", "dropout",
+    "dtype",
+)  # fmt: skip
+_OF_BASELINES = ("contents", "corpus", "chunk_verses", "assignment")
+
+
+def sweeps(studies: Iterable[Study]) -> tuple[str, ...]:
+    """One command for all k of an encoder and recipe."""
+    groups: dict[str, list[Study]] = {}
+    for study in studies:
+        recipe = {name: value for name, value in study.matrix.recipe.items() if name != "k"}
+        parts = [recipe, study.probe, study.matrix.alphas_train, _seeds(study)]
+        groups.setdefault(digest(parts), []).append(study)
+    return tuple(_sweep(group) for group in groups.values())
+
+
+def _sweep(studies: list[Study]) -> str:
+    study = studies[0]
+    recipe = study.matrix.recipe
+    words = [
+        ["style-overlap", "sweep", "--model", study.matrix.encoder],
+        ["--k", *map(str, sorted({s.matrix.k for s in studies}))],
+        ["--alphas", *study.matrix.alphas_train],
+        ["--seeds", *map(str, _seeds(study))],
+    ]
+    words += [
+        [f"--{name.replace('_', '-')}", str(recipe[name])]
+        for name in (_OF_BASELINES if study.is_baseline else _OPTIONS)
+        if recipe.get(name) is not None
+    ]
+    if not study.is_baseline:
+        words += [["--set", setting] for setting in _arguments(recipe)]
+        words += _probe(study.probe)
+    words.append(["--output", "RUNS"])
+    return " \\\n  ".join(" ".join(shlex.quote(printable(w, 300)) for w in part) for part in words)
+
+
+def _arguments(recipe: Recipe) -> list[str]:
+    arguments = recipe.get("arguments")
+    if not isinstance(arguments, Mapping):
+        return []
+    return [f"{name}={_yaml(value)}" for name, value in sorted(arguments.items())]
+
+
+def _yaml(value: Any) -> str:
+    """As ``--set`` reads it back."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, float) and "e" in repr(value) and "." not in repr(value):
+        return repr(value).replace("e", ".0e")  # YAML takes 1e-05 for a word
+    return str(value)
+
+
+def _probe(probe: Mapping[str, Any] | None) -> list[list[str]]:
+    if not isinstance(probe, Mapping):
+        return []
+    words = []
+    if probe.get("every") is not None:
+        words.append(["--probe-every", str(probe["every"])])
+    if probe.get("contents") is not None:
+        words.append(["--probe-contents", str(probe["contents"])])
+    if isinstance(probe.get("seeds"), list):
+        words.append(["--probe-seeds", str(len(probe["seeds"]))])
+    elif isinstance(probe.get("seeds"), int):
+        words.append(["--probe-seeds", str(probe["seeds"])])
+    if probe.get("retrieval") is False:
+        words.append(["--no-retrieval"])
+    return words
+
+
+def _seeds(study: Study) -> list[int]:
+    return sorted({*study.matrix.seeds, *(seed for _, seed in study.matrix.absent)})

@@ -1,0 +1,167 @@
+"""Content retrieval against alpha_train, from evaluation and probe records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from style_overlap import stats
+from style_overlap.names import alpha_text, as_alpha
+from style_overlap.report.matrix import Key, Training, key_of, recipe_of, unusable
+from style_overlap.report.records import Records
+from style_overlap.results import SCHEMA, digest
+from style_overlap.stats import MeanSd, Trend
+
+CHECKPOINT = "checkpoint"
+"""Source of a curve that depends on alpha_train; all others are controls."""
+
+SOURCES = (CHECKPOINT, "base", "untrained", "bag of words")
+SETS = ("seen", "unseen", "chosen")
+_GALLERY = ("contents", "limit", "seeds", "settings", "dtype")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Top-1 of one kind of features on one set of pairs, against alpha_train.
+
+    Attributes:
+        key: of the matrix that the fine-tunings make.
+        gallery: how it was probed: hash of the settings.
+        source: ``checkpoint`` or a control.
+        features: ``h``, ``last/cls``, ...
+        set: ``seen``, ``unseen`` or ``chosen`` pairs.
+        n: contents in the gallery.
+        settings: how it was probed.
+        recipe: how the fine-tunings were made.
+        found: the summary of each fine-tuning.
+    """
+
+    key: Key
+    gallery: str
+    source: str
+    features: str
+    set: str
+    n: int
+    settings: dict[str, Any] = field(compare=False)
+    recipe: dict[str, Any] = field(compare=False)
+    found: dict[Training, dict[str, Any]] = field(compare=False, default_factory=dict)
+
+    @property
+    def depends_on_alpha(self) -> bool:
+        """Whether this is a fine-tuned checkpoint's, and no control's."""
+        return self.source == CHECKPOINT
+
+    @property
+    def alphas(self) -> list[str]:
+        """Overlaps of fine-tuning, ascending."""
+        return sorted({alpha for alpha, _ in self.found}, key=as_alpha)
+
+    @property
+    def seeds(self) -> list[int]:
+        """Seeds of fine-tuning."""
+        return sorted({seed for _, seed in self.found})
+
+    @property
+    def chance(self) -> float | None:
+        """Top-1 of features that say nothing, about 1 / n."""
+        return next((row["chance"] for row in self.found.values() if row.get("chance")), None)
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of versions in the mean."""
+        return max((int(row.get("pairs") or 1) for row in self.found.values()), default=0)
+
+    def at(self, alpha: str) -> MeanSd:
+        """Top-1 over fine-tuning seeds."""
+        return stats.mean_sd([self.top1(training) for training in self.found
+                              if training[0] == alpha])  # fmt: skip
+
+    def level(self) -> MeanSd:
+        """Top-1 of a control, which does not depend on alpha_train: over seeds."""
+        by_seed = {seed: self.top1((alpha, seed)) for alpha, seed in self.found}
+        return stats.mean_sd(list(by_seed.values()))
+
+    def top1(self, training: Training) -> float:
+        """Top-1 after one fine-tuning, mean over pairs and probe seeds; NaN if undefined."""
+        mean = self.found[training]["top1"].get("mean")
+        return float("nan") if mean is None else float(mean)
+
+    def trend(self) -> Trend:
+        """Does it fall as alpha_train grows? Over the means of seeds: exact for up to 8."""
+        means = [self.at(alpha).mean for alpha in self.alphas]
+        values = [float("nan") if mean is None else mean for mean in means]
+        return stats.trend([as_alpha(alpha) for alpha in self.alphas], values)
+
+
+def curves(records: Records) -> tuple[list[Curve], dict[str, str]]:
+    """Every curve of some records, and the records that are in none, with the reason.
+
+    Limited, degenerate and foreign fine-tunings are left out, as in matrices. Two records of one
+    point that disagree: the later one is left out and named.
+    """
+    found: dict[Curve, Curve] = {}
+    left_out: dict[str, str] = {}
+    for path, record in sorted({**records.evaluations, **records.probes}.items()):
+        parts = (
+            [record] if record["kind"] == "probe" else list(record.get("retrieval", {}).values())
+        )
+        if not parts:
+            continue
+        if reason := _unusable(record):
+            if record["kind"] == "probe":  # of evaluations the matrices tell
+                left_out[path] = reason
+            continue
+        for part in parts:
+            for row in part["summary"]:
+                if told := _add(found, record, part, row):
+                    left_out[path] = told
+    return sorted(found.values(), key=_order), left_out
+
+
+def _add(
+    found: dict[Curve, Curve], record: Mapping[str, Any], part: Mapping[str, Any], row: Any
+) -> str | None:
+    trained = record["checkpoint"]["config"]
+    settings = {name: part.get(name) for name in _GALLERY}
+    shape = (row["source"], row["features"], row["set"], int(row["n"]))
+    new = Curve(
+        key_of(record), digest(settings), *shape, settings, recipe_of(trained, record["config"])
+    )
+    curve = found.setdefault(new, new)
+    training = (alpha_text(trained["alpha"]), int(trained["seed"]))
+    there = curve.found.setdefault(training, row)
+    if there["top1"].get("mean") == row["top1"].get("mean"):
+        return None
+    return (
+        f"another record has alpha_train={training[0]}, seed={training[1]}, {row['features']} of "
+        f"{row['source']} on {row['set']} versions with another top-1"
+    )
+
+
+def _unusable(record: Mapping[str, Any]) -> str | None:
+    if record["kind"] == "evaluation":
+        return unusable(record) or record["checkpoint"]["degenerate"]
+    if record.get("schema") != SCHEMA:
+        return f"record of schema {record.get('schema')}, this version reads {SCHEMA}"
+    if not record["checkpoint"].get("config"):
+        return "not fine-tuned by style-overlap: its alpha_train is not known"
+    if reason := record["checkpoint"].get("degenerate"):
+        return f"degenerate: {reason}"
+    return None
+
+
+def _order(curve: Curve) -> tuple[Any, ...]:
+    return (
+        curve.key,
+        curve.gallery,
+        _place(SOURCES, curve.source),
+        curve.features != "h",
+        curve.features,
+        _place(SETS, curve.set),
+        curve.n,
+    )
+
+
+def _place(known: tuple[str, ...], name: str) -> tuple[int, str]:
+    return (known.index(name) if name in known else len(known), name)

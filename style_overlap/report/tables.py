@@ -1,0 +1,166 @@
+"""Tables as data: the same rows go to Markdown, HTML and LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from style_overlap.report.absent import Absent
+from style_overlap.report.advantage import Advantage
+from style_overlap.report.matrix import Matrix
+from style_overlap.report.matrix_text import rows
+from style_overlap.report.study import Study, short
+from style_overlap.report.wording import (
+    DASH,
+    interval,
+    listed,
+    number,
+    p_value,
+    percent,
+    points,
+    printable,
+    seeds_text,
+)
+from style_overlap.stats import MeanSd
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; its first column names the rows.
+
+    Attributes:
+        name: for files and links, unique within a study.
+        caption: what it shows, with units.
+        header: names of the columns.
+        rows: cells as text.
+        notes: what a reader has to know of single cells.
+        emphasis: (row, column) of cells that stand out, such as a diagonal.
+    """
+
+    name: str
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+    emphasis: frozenset[tuple[int, int]] = frozenset()
+
+
+def overview(studies: Iterable[Study]) -> Table:
+    """A row for each study: the corners of the matrix and the advantage."""
+    header = (
+        "encoder", "seeds", "low → low", "low → high", "high → low", "high → high",
+        "advantage", "95 % interval", "d", "pairs > 0", "p (t)", "p (relabel)",
+    )  # fmt: skip
+    body = []
+    for study in studies:
+        matrix, found = study.matrix, study.advantage
+        corners = _corners(matrix)
+        body.append(
+            (
+                study.title,
+                listed(matrix.seeds) or DASH,
+                *(percent(corner.mean, corner.sd) for corner in corners),
+                points(MeanSd(found.test.mean, None, found.test.n)),
+                interval(found.interval),
+                number(found.test.cohen_d),
+                _share(found),
+                p_value(found.test.p_t),
+                p_value(found.test.p_relabel),
+            )
+        )
+    notes = (
+        "low → high: fine-tuned at the lowest overlap and evaluated at the highest. Advantage: "
+        "mean over all pairs of overlaps of Acc(train high, eval low) − Acc(train low, eval high).",
+    )
+    return Table("overview", "Accuracy in %, advantage in points.", header, tuple(body), notes)
+
+
+def accuracy(matrix: Matrix) -> Table:
+    """Acc(alpha_train, alpha_eval), the diagonal (matched overlaps) standing out."""
+    columns = matrix.alphas_eval
+    body = tuple((row, *cells) for row, cells in rows(matrix))
+    diagonal = {(i, columns.index(row[0]) + 1) for i, row in enumerate(body) if row[0] in columns}
+    spread = "mean ± standard deviation over " if len(matrix.seeds) > 1 else ""
+    caption = (
+        f"Accuracy in % on the test split of each evaluated overlap, {spread}"
+        f"{seeds_text(matrix.seeds)}; chance {100 / matrix.k:.1f}."
+    )
+    header = ("α train", *(f"eval {alpha}" for alpha in columns))
+    notes = () if len(matrix.seeds) > 1 else ("One seed: no standard deviation.",)
+    return Table("accuracy", caption, header, body, notes, frozenset(diagonal))
+
+
+def advantages(matrix: Matrix, found: Advantage) -> Table:
+    """High-overlap advantage of each pair: rows the lower overlap, columns the higher."""
+    alphas = matrix.alphas_both
+
+    def cell(low: str, high: str) -> str:
+        if (low, high) in found.pairs:
+            value = found.pairs[low, high]
+            few = f" (n={value.n})" if value.n < len(matrix.seeds) else ""
+            return points(value) + few
+        return matrix.why(low, high) or DASH if float(low) < float(high) else ""
+
+    body = tuple((low, *(cell(low, high) for high in alphas[1:])) for low in alphas[:-1])
+    return Table(
+        "hoa",
+        "High-overlap advantage in points, Acc(train high, eval low) − Acc(train low, eval high), "
+        + ("mean ± standard deviation over seeds." if len(matrix.seeds) > 1 else "one seed."),
+        ("low α", *(f"high {alpha}" for alpha in alphas[1:])),
+        body,
+    )
+
+
+def tests(matrix: Matrix, found: Advantage) -> Table:
+    """The tests over pairs."""
+    test = found.test
+    body = (
+        ("pairs", str(test.n)),
+        ("mean advantage, points", points(MeanSd(test.mean, None, test.n))),
+        ("95 % interval over contents", interval(found.interval)),
+        ("pairs above 0", _share(found)),
+        ("t, one-sided paired", number(test.t)),
+        ("p, t-test", p_value(test.p_t)),
+        ("Cohen's d", number(test.cohen_d)),
+        ("p, sign flips", p_value(test.p_sign_flip)),
+        ("p, overlaps relabelled", p_value(test.p_relabel)),
+    )
+    notes = [f"{DASH}: {reason}." for reason in found.reasons]
+    if test.n and test.p_relabel is None:
+        notes.append(
+            f"{DASH}: overlaps are relabelled only where every pair of at least three is there."
+        )
+    if matrix.absent:
+        notes.append("Some fine-tunings are absent: the figures are of those that are there.")
+    caption = (
+        "Is there a high-overlap advantage? The t-test and the sign flips take pairs for "
+        "independent; pairs share rows and columns, which relabelling the overlaps in every order "
+        "allows for."
+    )
+    return Table("hoa_tests", caption, ("statistic", "value"), body, tuple(notes))
+
+
+def absences(absent: Iterable[Absent]) -> Table:
+    """Fine-tunings without a usable figure."""
+    body = tuple(
+        (short(one.encoder), str(one.k), one.alpha, str(one.seed), printable(one.why, 200))
+        for one in absent
+    )
+    header = ("encoder", "k", "α train", "seed", "why")
+    return Table("absent", "Fine-tunings that are in no mean.", header, body)
+
+
+def _corners(matrix: Matrix) -> list[MeanSd]:
+    """Accuracy at the lowest and highest overlaps of fine-tuning and of evaluation."""
+    none = MeanSd(None, None, 0)
+    rows, columns = matrix.alphas_train, matrix.alphas_eval
+    if not matrix.cells:
+        return [none] * 4
+    low = [matrix.at((rows[0], column)) for column in (columns[0], columns[-1])]
+    high = [matrix.at((rows[-1], column)) for column in (columns[0], columns[-1])]
+    return [*low, *(high if len(rows) > 1 else [none, none])]
+
+
+def _share(found: Advantage) -> str:
+    share, n = found.test.share_positive, found.test.n
+    return DASH if share is None else f"{round(share * n)} of {n}"

@@ -1,0 +1,120 @@
+"""Training dynamics: when in training does content go, and what is won meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from style_overlap import stats
+from style_overlap.names import alpha_text, as_alpha
+from style_overlap.report.matrix import Key, Training, make_key, recipe_of
+from style_overlap.report.records import Dynamics, Records
+from style_overlap.report.retrieval import CHECKPOINT, SETS
+from style_overlap.stats import MeanSd
+
+Look = dict[str, Any]
+Measure = tuple[str, ...]
+"""``("accuracy", "matched")``, ``("loss",)``, ``("retrieval", "h", "seen")``."""
+
+
+@dataclass(frozen=True)
+class Trajectories:
+    """Looks at the fine-tunings of one encoder, k, corpus and recipe.
+
+    Attributes:
+        key: that of their matrix.
+        recipe: how they were made.
+        runs: the looks of each fine-tuning, in the order of steps.
+    """
+
+    key: Key
+    recipe: dict[str, Any]
+    runs: dict[Training, tuple[Look, ...]] = field(default_factory=dict)
+
+    @property
+    def alphas(self) -> list[str]:
+        """Overlaps of fine-tuning, ascending."""
+        return sorted({alpha for alpha, _ in self.runs}, key=as_alpha)
+
+    @property
+    def seeds(self) -> list[int]:
+        """Seeds of fine-tuning."""
+        return sorted({seed for _, seed in self.runs})
+
+    def measures(self) -> list[Measure]:
+        """All that was measured: retrieval, then accuracies, then the loss."""
+        found = {m for looks in self.runs.values() for look in looks for m in _figures(look)}
+        return sorted(found, key=_order)
+
+    def series(self, alpha: str, measure: Measure) -> list[tuple[float, float, MeanSd]]:
+        """(step, epoch, value over seeds) of one measure, at steps that any seed looked at."""
+        by_step: dict[float, list[tuple[float, float]]] = {}
+        for (row, _), looks in sorted(self.runs.items()):
+            for look in looks if row == alpha else ():
+                value = _figures(look).get(measure)
+                if value is not None:
+                    by_step.setdefault(look["step"], []).append((look["epoch"], value))
+        return [
+            (step, values[0][0], stats.mean_sd([value for _, value in values]))
+            for step, values in sorted(by_step.items())
+        ]
+
+    def chance(self) -> float | None:
+        """Chance level of retrieval, if it is the same everywhere."""
+        levels = {
+            row["chance"]
+            for looks in self.runs.values()
+            for look in looks
+            for row in look["retrieval"]
+            if row.get("chance")
+        }
+        return levels.pop() if len(levels) == 1 else None
+
+
+def trajectories(records: Records) -> tuple[list[Trajectories], dict[str, str]]:
+    """All looks, sorted as matrices are, and those that are left out with the reason."""
+    found: dict[Key, Trajectories] = {}
+    left_out: dict[str, str] = {}
+    for path, dynamics in sorted(records.dynamics.items()):
+        if dynamics.degenerate:
+            left_out[path] = f"dynamics: degenerate: {dynamics.degenerate}"
+            continue
+        key, recipe = key_of_dynamics(dynamics)
+        mine = found.setdefault(key, Trajectories(key, recipe))
+        training = (alpha_text(dynamics.config["alpha"]), int(dynamics.config["seed"]))
+        if training in mine.runs:
+            left_out[path] = f"dynamics: alpha_train={training[0]}, seed={training[1]} is there"
+        else:
+            mine.runs[training] = dynamics.looks
+    return [found[key] for key in sorted(found)], left_out
+
+
+def key_of_dynamics(dynamics: Dynamics) -> tuple[Key, dict[str, Any]]:
+    """The key of the matrix that the fine-tuning belongs to, and its recipe."""
+    recipe = recipe_of(dynamics.config)
+    return make_key(recipe, dynamics.config["k"], dynamics.styles, dynamics.corpus), recipe
+
+
+def _figures(look: Look) -> dict[Measure, float]:
+    figures: dict[Measure, float | None] = {("loss",): look.get("loss")}
+    for name, value in look["accuracy"].items():
+        figures["accuracy", name] = value
+    for row in look["retrieval"]:
+        if row["source"] == CHECKPOINT:
+            figures["retrieval", row["features"], row["set"]] = row["top1"].get("mean")
+    return {measure: float(value) for measure, value in figures.items() if value is not None}
+
+
+def of_kind(measures: Iterable[Measure], kind: str) -> list[Measure]:
+    """The measures of one panel."""
+    chosen: Callable[[Measure], bool] = lambda measure: measure[0] == kind  # noqa: E731
+    return list(filter(chosen, measures))
+
+
+def _order(measure: Measure) -> tuple[Any, ...]:
+    kind = ("retrieval", "accuracy", "loss").index(measure[0])
+    rest = measure[1:]
+    if kind == 0:
+        return (kind, rest[0] != "h", rest[0], SETS.index(rest[1]) if rest[1] in SETS else 9)
+    return (kind, rest != ("matched",), rest)
