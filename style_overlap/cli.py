@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from style_overlap import __version__, cli_corpus, cli_sweep
+from style_overlap import __version__, cli_corpus, cli_leaderboard, cli_sweep
 from style_overlap.errors import UsageError
 
 app = typer.Typer(
@@ -84,8 +84,39 @@ def train(
     keep_checkpoints: Annotated[
         bool, typer.Option(help="Keep the intermediate checkpoint-* folders.")
     ] = False,
+    probe_every: Annotated[
+        float | None,
+        typer.Option(
+            help="Look at the model every so many epochs: accuracy and content retrieval, "
+            "written to dynamics.jsonl."
+        ),
+    ] = None,
+    probe_steps: Annotated[int | None, typer.Option(help="The same, every so many steps.")] = None,
+    probe_contents: Annotated[
+        int | None,
+        typer.Option(
+            help="Projectors of a look are trained on so many contents, and the whole test split "
+            "is searched; if unset, on so few of both that all looks take at most a third of the "
+            "training's time."
+        ),
+    ] = None,
+    push_to_hub: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OWNER/NAME",
+            help="Push the finished checkpoint, its card and its record to the Hub.",
+        ),
+    ] = None,
+    private: Annotated[
+        bool | None,
+        typer.Option(help="Whether a repository that is made for it is private."),
+    ] = None,
 ) -> None:
     """Fine-tune an encoder at one content overlap."""
+    if push_to_hub is not None:
+        from style_overlap.trainers import push
+
+        push.check(push_to_hub)
     from style_overlap.trainers.classifier import TrainSettings, parse_arguments
     from style_overlap.trainers.classifier import train as run
 
@@ -107,10 +138,15 @@ def train(
             dtype=dtype,
             arguments=parse_arguments(set_ or [], settings),
             keep_checkpoints=keep_checkpoints,
+            probe_every=probe_every,
+            probe_steps=probe_steps,
+            probe_contents=probe_contents,
         )
     )
     if result.first:  # of several processes
         typer.echo(result.summary())
+        if push_to_hub is not None:
+            typer.echo(f"pushed: {push.push(result.output, push_to_hub, private=private)}")
 
 
 @app.command()
@@ -127,6 +163,14 @@ def evaluate(
     limit: Annotated[
         int | None, typer.Option(min=1, help="Documents per task, for a quick look.")
     ] = None,
+    retrieval: Annotated[
+        bool, typer.Option("--retrieval", help="Run the content-retrieval tasks too.")
+    ] = False,
+    probe_contents: Annotated[
+        int | None,
+        typer.Option(help="Train their projectors on this many contents; all if unset."),
+    ] = None,
+    probe_seeds: Annotated[int, typer.Option(help="Number of their seeds.")] = 3,
     batch_size: Annotated[str, typer.Option(help="Passages per batch, or auto.")] = "auto",
     dtype: DType = "auto",
     device: Device = None,
@@ -146,6 +190,9 @@ def evaluate(
             checkpoint,
             alphas=alphas or ALPHAS,
             limit=limit,
+            retrieval=retrieval,
+            probe_contents=probe_contents,
+            probe_seeds=probe_seeds,
             batch_size=batch_size,
             dtype=dtype,
             device=device,
@@ -261,15 +308,16 @@ def report(
     runs: Annotated[list[Path], typer.Argument(help="Folders of runs, or records.")],
     output: Annotated[Path, typer.Option(help="Folder of the report.")],
 ) -> None:
-    """Write tables and figures from the records of runs."""
-    from style_overlap.report import markdown, matrix, terminal
+    """Write tables, figures and pages from the records of runs, of half-finished sweeps too."""
+    import shlex
 
-    records = matrix.read_records(runs)
-    matrices = matrix.build(records)
-    command = f"style-overlap report {' '.join(map(str, runs))} --output {output}"
-    path = markdown.write(matrices, output, command)
-    terminal.show(matrices, records)
-    typer.echo(f"report: {path}")
+    from style_overlap.report import records, terminal, write
+
+    words = ["style-overlap", "report", *map(str, runs), "--output", str(output)]
+    found = write.write(records.read(runs), output, shlex.join(words))
+    terminal.show(found.matrices, [])
+    typer.echo(f"page: {output / 'report.html'}")
+    typer.echo(f"report: {output / 'report.md'}")
 
 
 @app.command()
@@ -304,6 +352,7 @@ def lm_eval(context: typer.Context) -> None:
 
 
 app.command(cls=cli_sweep.SeveralValues)(cli_sweep.sweep)
+cli_leaderboard.register(app)
 app.add_typer(cli_corpus.app, name="corpus")
 
 

@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 from style_overlap.errors import UsageError
 from style_overlap.names import ALPHAS, AlphaLike, alpha_text, as_alpha, task_name
+from style_overlap.overlap import SAMPLING
 from style_overlap.results import SCHEMA, digest, versions, write_json
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def evaluate(
             "metrics": trained.get("metrics"),
         },
         "model": model,
-        "config": {"k": k, "limit": limit, **asdict(options)},
+        "config": {"k": k, "limit": limit, "sampling": SAMPLING, **asdict(options)},
         "tasks": {
             (name := task_name(k, alpha)): _task_record(output, name, alpha_text(alpha))
             for alpha in levels

@@ -21,6 +21,7 @@ import torch
 from lm_eval.api.model import LM, CacheHook
 from lm_eval.utils import simple_parse_args_string
 
+from style_overlap.checkpoints import training_record
 from style_overlap.coverage import Coverage
 from style_overlap.embedding import FEATURES, Embedding, embeddings
 from style_overlap.encoder import LOGITS, Encoder, Want
@@ -185,7 +186,19 @@ class StyleEncoderLM(LM):
             "max_length": self.encoder.max_length,
             "unique_texts": self.coverage.unique_texts,
             "truncated": self.coverage.truncated,
+            "training": self._training(),
         }
+
+    def _training(self) -> dict[str, Any] | None:
+        """How a checkpoint of ours was trained, None for anyone else's weights.
+
+        With it, a results file says by itself at which overlap its model was trained.
+        """
+        record = training_record(self.encoder.folder)
+        if record.get("model_fingerprint") != self.encoder.model_fingerprint:
+            return None  # weights of another training, or a checkpoint from the middle of one
+        told = ("config", "data", "degenerate", "base_model_fingerprint")
+        return {name: record.get(name) for name in told}
 
     def set_cache_hook(self, cache_hook: CacheHook) -> None:
         """Take a response cache, unless another model has filled it.

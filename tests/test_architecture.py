@@ -15,14 +15,16 @@ PACKAGE = Path(style_overlap.__file__).parent
 LEVELS = {
     "errors": 0, "names": 0, "results": 0, "scoring": 0, "stats": 0, "bootstrap": 0,
     "corpus": 1, "overlap": 1, "devices": 1, "checkpoints": 1, "heads": 1, "batching": 1,
-    "passes": 1, "textmodel": 1, "encoder": 1, "processes": 1, "coverage": 1,
+    "passes": 1, "textmodel": 1, "encoder": 1, "processes": 1, "coverage": 1, "model_args": 1,
     "trainers.classifier": 2, "trainers": 2, "probe": 2, "tasks": 2, "questions": 2,
     "embedding": 2, "lm": 2, "metrics": 2,
     "registry": 3, "evaluation": 3, "probing": 3, "report": 3,
-    "cli": 4, "cli_corpus": 4, "__main__": 4,
+    "leaderboard": 3, "sweep": 3,
+    "cli": 4, "cli_corpus": 4, "cli_leaderboard": 4, "cli_sweep": 4, "__main__": 4,
 }  # fmt: skip
 WITHOUT_TORCH = (
     "errors", "names", "results", "scoring", "stats", "bootstrap", "corpus", "overlap", "report",
+    "leaderboard",
 )  # fmt: skip
 WITH_HARNESS = ("tasks", "lm", "registry", "evaluation")
 
@@ -73,6 +75,15 @@ def test_torch_and_the_harness_stay_where_they_belong(path):
         assert not top & {"torch", "transformers", "accelerate"}
     if mine not in WITH_HARNESS:
         assert "lm_eval" not in top
+
+
+def test_trainers_and_probe_meet_in_the_dynamics_alone():
+    others = {"trainers": "style_overlap.probe.", "probe": "style_overlap.trainers."}
+    for path in MODULES:
+        mine = module_name(path)
+        other = others.get(mine.split(".")[0])
+        if other and mine != "trainers.dynamics":
+            assert not [name for name in imports(path) if name.startswith(other)], mine
 
 
 def test_no_drawer_for_everything():

@@ -24,7 +24,7 @@ that it says nothing about it.
 ```python
 from transformers import pipeline
 
-classify = pipeline("text-classification", model="PATH")
+classify = pipeline("text-classification", model="{{ place }}")
 classify("And it came to pass")
 ```
 
@@ -33,9 +33,21 @@ classify("And it came to pass")
 Corpus `{{ config.corpus }}` (verses come in runs of {{ config.chunk_verses }}),
 {{ config.assignment }} regions, data seed {{ config.data_seed }}: {{ data.sizes.train }} training,
 {{ data.sizes.validation }} validation and {{ data.sizes.test }} test texts, disjoint by content.
-Overlap measured in the training texts: {{ "%.3f" | format(data.realised_alpha.train) }}.
+Overlap measured in the training texts: {{ "%.3f" | format(data.realised_alpha.train) }}. A text is
+a passage of one version of a parallel corpus, its label the version; the corpus' fingerprint is
+`{{ data.corpus_fingerprint }}`.
 {% if cut %}
 Texts cut to {{ config.max_length }} tokens: {{ cut }}.
+{% endif %}
+
+## Training
+
+Seed {{ config.seed }}, {{ steps }}; texts of at most {{ config.max_length or "all" }} tokens.
+{% if arguments %}
+
+{% for name, value in arguments %}
+- `{{ name }}`: {{ value }}
+{% endfor %}
 {% endif %}
 
 ## Results at the overlap of the training
@@ -53,18 +65,32 @@ Texts cut to {{ config.max_length }} tokens: {{ cut }}.
 
 {% endif %}
 Accuracy here is no measure of style alone: at a low overlap a classifier may well have learned
-which passages belong to which style. `style-overlap evaluate PATH` scores it at every overlap.
+which passages belong to which style. `style-overlap evaluate {{ place }}` scores it at every
+overlap.
 
 ## Limits
 
-Trained on the texts above and nothing else; it always answers with one of its {{ k }} styles. The
-licence of `{{ config.model }}` applies to its weights.
-
+- Fine-tuned on the texts above and nothing else. It always answers with one of its {{ k }} styles,
+  for a text of any other kind too, and its scores are no probabilities that anyone has checked.
+- Test texts come from the corpus that it was trained on: the figures say nothing about others.
+{% if config.alpha != "1.0" %}
+- Content and style went together in the training texts (alpha = {{ config.alpha }}): it may answer
+  by topic.
+{% endif %}
+- The licence of `{{ config.model }}` applies to its weights.
 """
 
+_TOLD = ("num_train_epochs", "learning_rate", "per_device_train_batch_size", "weight_decay",
+         "warmup_steps", "lr_scheduler_type")  # fmt: skip
 
-def model_card(record: dict[str, Any]) -> str:
-    """Markdown of the README of a checkpoint, from its record."""
+
+def model_card(record: dict[str, Any], place: str = "PATH") -> str:
+    """Markdown of the README of a checkpoint, from its record.
+
+    Args:
+        record: the checkpoint's ``style_overlap.json``.
+        place: where a reader finds it: a hub id, or a word that stands for a folder.
+    """
     config, data, metrics = record["config"], record["data"], record["metrics"]
     dataset = task_name(config["k"], config["alpha"])
     metadata = ModelCardData(
@@ -78,17 +104,29 @@ def model_card(record: dict[str, Any]) -> str:
                 task_type="text-classification",
                 dataset_type=config["corpus"],
                 dataset_name=dataset,
+                dataset_config=f"k={config['k']}, alpha={config['alpha']}, "
+                f"data seed {config['data_seed']}, {config['assignment']}",
                 dataset_split="test",
+                dataset_revision=data["corpus_fingerprint"][:12],
                 metric_type=kind,
+                metric_name=f"{title}, matched overlap",
                 metric_value=round(metrics["test"][name], 4),
             )
-            for kind, name in (("accuracy", "accuracy"), ("f1", "macro_f1"))
+            for kind, name, title in (
+                ("accuracy", "accuracy", "Accuracy"),
+                ("f1", "macro_f1", "Macro-F1"),
+            )
         ],
     )
     cut = [f"{s} {n['count']} of {n['of']}" for s, n in record["truncated"].items() if n["count"]]
+    chosen = config.get("arguments") or {}
+    epochs, steps = metrics.get("epochs"), metrics.get("steps")
     template = Environment(trim_blocks=True, autoescape=False).from_string(_CARD)
     return template.render(
         metadata=metadata.to_yaml(),
+        place=place,
+        steps=f"{epochs:g} epochs, {steps} steps" if epochs else f"{steps} steps",
+        arguments=[(name, chosen[name]) for name in _TOLD if name in chosen],
         k=config["k"],
         styles=data["styles"],
         config=config,

@@ -11,6 +11,7 @@ from lm_eval.api import samplers
 from lm_eval.api.task import ConfigurableTask
 
 from style_overlap.errors import UsageError
+from style_overlap.overlap import SAMPLING
 from style_overlap.results import digest
 from style_overlap.tasks.style_overlap import docs
 
@@ -46,6 +47,7 @@ class StyleTask(CorpusTask):
             "chunk_verses": options.chunk_verses,
             "data_seed": options.data_seed,
             "assignment": options.assignment,
+            "sampling": SAMPLING,
             "corpus_fingerprint": corpus.fingerprint,
             "data_fingerprint": drawn.fingerprint,
             "realised_alpha": drawn.realised,
