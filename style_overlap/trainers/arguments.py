@@ -61,6 +61,7 @@ OURS = {
     "logging_nan_inf_filter": "nothing: a loss that is not finite always stops the run",
     "remove_unused_columns": "nothing: only inputs that the model accepts are passed",
     "label_names": "nothing: the labels are the styles",
+    "push_to_hub": "--push-to-hub, which pushes the finished checkpoint with its card",
 }
 """Fields that we set, and what to use instead."""
 
