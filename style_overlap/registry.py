@@ -19,9 +19,7 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from style_overlap.errors import UsageError
-
-TASKS = Path(__file__).resolve().parent / "tasks" / "style_overlap"
-"""The folder whose YAML files are our tasks; entry point group ``lm_eval.tasks``."""
+from style_overlap.tasks.style_overlap.files import FOLDER
 
 MODELS = {"style-encoder": "style_overlap.lm:StyleEncoderLM"}
 """``--model`` names as "module:Class", imported on use; entry point group ``lm_eval.models``."""
@@ -127,8 +125,8 @@ def _with_our_tasks(init: Callable[..., None]) -> Callable[..., None]:
         if bound.arguments.get("include_defaults", True):
             paths = _as_list(given)
             # Read twice, each of our tasks would be reported as overriding itself.
-            if not any(TASKS.is_relative_to(Path(path).resolve()) for path in paths):
-                bound.arguments["include_path"] = [TASKS, *paths]
+            if not any(FOLDER.is_relative_to(Path(path).resolve()) for path in paths):
+                bound.arguments["include_path"] = [FOLDER, *paths]
         init(*bound.args, **bound.kwargs)
         if hasattr(self, "include_path"):
             self.include_path = given

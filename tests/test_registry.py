@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from style_overlap import registry
-from style_overlap.registry import MODELS, TASKS, register_models, register_tasks
+from style_overlap.registry import MODELS, register_models, register_tasks
+from style_overlap.tasks.style_overlap.files import FOLDER as TASKS
 
 ENTRY_POINTS = {
     "lm_eval.models": metadata.EntryPoint(

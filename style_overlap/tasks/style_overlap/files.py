@@ -13,7 +13,9 @@ from style_overlap.names import (
     task_name,
 )
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).resolve().parent
+"""The folder that the harness reads."""
+
 BASE = FOLDER / "style_overlap_base"
 RETRIEVAL_BASE = FOLDER / "content_retrieval_base"
 
