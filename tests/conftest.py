@@ -9,13 +9,20 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import random
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from style_overlap.corpus import ParallelCorpus
 
+if TYPE_CHECKING:
+    from style_overlap.trainers.settings import TrainSettings
+
 STYLES = ("KJV", "ASV", "WEB", "YLT", "DARBY")
 RESERVED = ("NHEB", "RWEBSTER")
+QUICK = {"learning_rate": 5e-3, "per_device_train_batch_size": 8, "num_train_epochs": 1}
+"""Arguments of a fine-tuning of a second or two."""
 
 
 def make_corpus(
@@ -63,3 +70,22 @@ def bible() -> ParallelCorpus:
     from style_overlap.corpus import load_corpus
 
     return load_corpus("bible")
+
+
+@pytest.fixture(scope="session")
+def encoder(tmp_path_factory) -> Path:
+    """A tiny encoder, as a fine-tuning starts from."""
+    from tiny_models import make_encoder
+
+    return make_encoder(tmp_path_factory.mktemp("encoder") / "bert", initializer_range=0.05)
+
+
+@pytest.fixture
+def settings(encoder, tmp_path) -> TrainSettings:
+    """A fine-tuning of a second or two."""
+    from style_overlap.trainers.settings import TrainSettings
+
+    return TrainSettings(
+        model=str(encoder), k=2, alpha="0.4", output=tmp_path / "run", max_length=64,
+        arguments=QUICK,
+    )  # fmt: skip

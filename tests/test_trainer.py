@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 from transformers.activations import GELUActivation
 
-from conftest import make_corpus
+from conftest import QUICK, make_corpus
 from style_overlap.devices import pick_dtype
 from style_overlap.encoder import Encoder
 from style_overlap.errors import UsageError
@@ -30,23 +30,7 @@ from style_overlap.trainers.start import load_encoder
 from tiny_models import make_checkpoint, make_encoder
 
 CORPUS = make_corpus(200)
-QUICK = {"learning_rate": 5e-3, "per_device_train_batch_size": 8, "num_train_epochs": 1}
 DTYPE = {torch.float32: "fp32", torch.bfloat16: "bf16"}[pick_dtype("auto", torch.device("cpu"))]
-SCRIPT = Path(__file__).with_name("train_run.py")
-
-
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory) -> Path:
-    return make_encoder(tmp_path_factory.mktemp("encoder") / "bert", initializer_range=0.05)
-
-
-@pytest.fixture
-def settings(encoder, tmp_path) -> TrainSettings:
-    """A fine-tuning of a second or two."""
-    return TrainSettings(
-        model=str(encoder), k=2, alpha="0.4", output=tmp_path / "run", max_length=64,
-        arguments=QUICK,
-    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")

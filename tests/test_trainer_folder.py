@@ -17,30 +17,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import make_corpus
+from conftest import QUICK, make_corpus
 from style_overlap.errors import UsageError
 from style_overlap.results import file_digest, read_json
-from style_overlap.trainers.classifier import TrainSettings, train
+from style_overlap.trainers.classifier import train
 from style_overlap.trainers.folder import LOCK_NAME, PLAN_NAME
 from tiny_models import make_encoder
+from train_run import command, run
 
 CORPUS = make_corpus(200)
-QUICK = {"learning_rate": 5e-3, "per_device_train_batch_size": 8, "num_train_epochs": 1}
-SCRIPT = Path(__file__).with_name("train_run.py")
-
-
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory) -> Path:
-    return make_encoder(tmp_path_factory.mktemp("encoder") / "bert", initializer_range=0.05)
-
-
-@pytest.fixture
-def settings(encoder, tmp_path) -> TrainSettings:
-    """A fine-tuning of a second or two."""
-    return TrainSettings(
-        model=str(encoder), k=2, alpha="0.4", output=tmp_path / "run", max_length=64,
-        arguments=QUICK,
-    )  # fmt: skip
 
 
 SAME_ORDER = {**QUICK, "learning_rate": 1e-3, "train_sampling_strategy": "sequential"}
@@ -149,15 +134,6 @@ def test_a_hub_id_without_a_network_is_one_line(settings):
 
 
 # Interruptions, in processes of their own
-
-
-def command(settings: TrainSettings, *options: object) -> list[str]:
-    given = {**settings.__dict__, "output": str(settings.output)}
-    return [sys.executable, str(SCRIPT), json.dumps(given), *map(str, options)]
-
-
-def run(settings: TrainSettings, *options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command(settings, *options), capture_output=True, text=True, timeout=120)
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

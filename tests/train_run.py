@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -19,6 +20,17 @@ from transformers import TrainerCallback
 from conftest import make_corpus
 from style_overlap.errors import UsageError
 from style_overlap.trainers.classifier import TrainSettings, train
+
+
+def command(settings: TrainSettings, *options: object) -> list[str]:
+    """The command line of a fine-tuning."""
+    given = {**settings.__dict__, "output": str(settings.output)}
+    return [sys.executable, __file__, json.dumps(given), *map(str, options)]
+
+
+def run(settings: TrainSettings, *options: object) -> subprocess.CompletedProcess[str]:
+    """Fine-tune in another process."""
+    return subprocess.run(command(settings, *options), capture_output=True, text=True, timeout=120)
 
 
 class Interruption(TrainerCallback):

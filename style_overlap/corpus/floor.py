@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,45 @@ from style_overlap.scoring import tie_credit
 
 CONTENTS = 20_000
 """Most contents that are used; of more, as many spread evenly."""
+
+
+MAX_ITER = 300
+"""Iterations of the logistic regression at most; it needs fewer."""
+
+
+class BagOfWords:
+    """TF-IDF of all texts of a corpus, and logistic regression on any of them.
+
+    Attributes:
+        k: number of styles.
+    """
+
+    def __init__(self, texts: Sequence[Sequence[str]], trained: npt.NDArray[np.int64]) -> None:
+        """Vectorise the texts.
+
+        Args:
+            texts: the texts of every style, in canonical order.
+            trained: contents that document frequencies are counted on, in all styles.
+        """
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        self.k, self._contents = len(texts), len(texts[0])
+        vectorizer = TfidfVectorizer(token_pattern=r"(?u)\b\w+\b")
+        vectorizer.fit(column[row] for column in texts for row in trained)
+        self._x = vectorizer.transform([text for column in texts for text in column])
+
+    def fit(self, split: Split) -> Any:
+        """A classifier of the texts of a split, which has two styles or more."""
+        from sklearn.linear_model import LogisticRegression
+
+        return LogisticRegression(max_iter=MAX_ITER).fit(self._of(split), split.style)
+
+    def scores(self, model: Any, split: Split) -> npt.NDArray[np.float64]:
+        """Scores of a split's texts, shape (n, k); the highest is the prediction."""
+        return _by_class(model.decision_function(self._of(split)), model.classes_, self.k)
+
+    def _of(self, split: Split) -> Any:
+        return self._x[split.style * self._contents + split.content]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,34 +103,24 @@ def cross_overlap(
         seed: data seed.
         alphas: overlaps, for rows and columns.
     """
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.linear_model import LogisticRegression
-
     rows = np.unique(np.linspace(0, len(corpus) - 1, min(len(corpus), CONTENTS)).astype(np.int64))
     thinned = _Thinned(corpus.fingerprint, corpus.styles, corpus.groups[rows])
     samples = {alpha_text(alpha): sample(thinned, k, alpha, seed) for alpha in alphas}
     table = corpus.table.select(rows) if len(rows) < len(corpus) else corpus.table
-    texts = [list(table[style]) for style in corpus.styles[:k]]
     trained = np.unique(np.concatenate([s.splits["train"].content for s in samples.values()]))
-    vectorizer = TfidfVectorizer(token_pattern=r"(?u)\b\w+\b")
-    vectorizer.fit(column[row] for column in texts for row in trained)
-    x = vectorizer.transform([text for column in texts for text in column])
-
-    def place(split: Split) -> npt.NDArray[np.int64]:
-        return split.style * len(rows) + split.content
-
+    words = BagOfWords([list(table[style]) for style in corpus.styles[:k]], trained)
     matrix: dict[str, dict[str, float]] = {}
     for alpha, drawn in samples.items():
         train = drawn.splits["train"]
         if len(np.unique(train.style)) < 2:
             continue
-        model = LogisticRegression(max_iter=300).fit(x[place(train)], train.style)
+        model = words.fit(train)
         matrix[alpha] = {}
         for alpha_eval, other in samples.items():
             test = other.splits["test"]
             if len(test):
-                scores = _by_class(model.decision_function(x[place(test)]), model.classes_, k)
-                matrix[alpha][alpha_eval] = float(tie_credit(scores, test.style).mean())
+                credit = tie_credit(words.scores(model, test), test.style)
+                matrix[alpha][alpha_eval] = float(credit.mean())
     return Floor(matrix, min(len(drawn.splits["test"]) for drawn in samples.values()))
 
 

@@ -26,7 +26,9 @@ from style_overlap.results import RECORD_NAME, SCHEMA, read_json, versions, writ
 from style_overlap.trainers.arguments import build, choose, describe, parse_arguments
 from style_overlap.trainers.card import model_card
 from style_overlap.trainers.data import Drawn, TokenisedSplit, collate, count_truncated, draw
+from style_overlap.trainers.dynamics import Viewpoint, settle
 from style_overlap.trainers.folder import RunFolder, State
+from style_overlap.trainers.looks import Looks, tell_cost
 from style_overlap.trainers.loop import StyleTrainer
 from style_overlap.trainers.outcome import (
     TrainingError,
@@ -38,6 +40,7 @@ from style_overlap.trainers.outcome import (
 from style_overlap.trainers.peers import Peers
 from style_overlap.trainers.settings import TrainSettings
 from style_overlap.trainers.start import computes_in_bf16, keep_head_exact, load_encoder
+from style_overlap.trainers.watch import Watch
 
 __all__ = ["TrainSettings", "TrainingError", "TrainingResult", "parse_arguments", "train"]
 
@@ -92,28 +95,41 @@ def train(
     arguments = build(settings)
     corpus = corpus or load_corpus(settings.corpus, chunk_verses=settings.chunk_verses)
     drawn = draw(settings, corpus)
-    plan = _plan(settings, arguments, drawn)
+    looks = settle(settings, corpus, drawn, arguments)
+    plan = _plan(settings, arguments, drawn, looks)
     folder, peers = RunFolder(settings.output), Peers(arguments)
     with ExitStack() as stack:
 
-        def claim() -> tuple[State, Path | None]:
+        def claim() -> tuple[State, Path | None, dict[str, Any] | None]:
             stack.enter_context(folder.locked())
             state = folder.state(plan)
             if state == "finished":
                 folder.clear(settings.keep_checkpoints)
-                return state, None
-            folder.begin(plan)
-            return state, folder.last_checkpoint(peers.count)
+                return state, None, None
+            # On another machine the budget may be another: all looks of a run are at one gallery.
+            chosen = folder.looks() or plan["looks"]
+            folder.begin({**plan, "looks": chosen})
+            return state, folder.last_checkpoint(peers.count), chosen
 
-        state, checkpoint = peers.from_first(claim)
+        state, checkpoint, plan["looks"] = peers.from_first(claim)
         if state == "finished":
             record = read_json(folder.path / RECORD_NAME)
             return TrainingResult(folder.path, record, already_done=True, first=peers.first)
         started = time.time()
+        watch = None
+        if plan["looks"]:
+            looks = Looks(**plan["looks"])
+            viewpoint = Viewpoint(settings, corpus, drawn, looks)
+            watch = Watch(viewpoint, looks, folder.path, peers)
+            if peers.first:
+                tell_cost(looks, len(viewpoint.texts), arguments, len(drawn.splits["train"]))
         with quiet():
-            results = _fine_tune(settings, arguments, drawn, checkpoint, callbacks)
-        seconds = round(time.time() - started, 1)
-        record = {**plan, **results, "time": {"seconds": seconds}, "versions": versions()}
+            results = _fine_tune(settings, arguments, drawn, checkpoint, callbacks, watch)
+        spent = {
+            "seconds": round(time.time() - started, 1),
+            "looks_seconds": round(watch.seconds, 1) if watch else 0.0,
+        }
+        record = {**plan, **results, "time": spent, "versions": versions()}
 
         def finish() -> None:
             write_text(folder.path / "README.md", model_card(record))
@@ -123,7 +139,9 @@ def train(
     return TrainingResult(folder.path, record, first=peers.first)
 
 
-def _plan(settings: TrainSettings, arguments: TrainingArguments, drawn: Drawn) -> dict[str, Any]:
+def _plan(
+    settings: TrainSettings, arguments: TrainingArguments, drawn: Drawn, looks: Looks | None
+) -> dict[str, Any]:
     """The record as far as it is known beforehand."""
     source = Path(resolve_model(settings.model))
     return {
@@ -133,6 +151,7 @@ def _plan(settings: TrainSettings, arguments: TrainingArguments, drawn: Drawn) -
         "data": drawn.record(),
         "base_model_fingerprint": model_fingerprint(source) if source.is_dir() else None,
         "compute": describe(arguments),
+        "looks": looks.record() if looks else None,
     }
 
 
@@ -142,6 +161,7 @@ def _fine_tune(
     drawn: Drawn,
     checkpoint: Path | None,
     callbacks: Sequence[TrainerCallback],
+    watch: Watch | None,
 ) -> dict[str, Any]:
     """All of the work: leaves the final model in the folder, and returns the record's results."""
     model, tokenizer, source = load_encoder(
@@ -177,7 +197,9 @@ def _fine_tune(
     if layout.max_length is not None:
         # Whoever loads the checkpoint reads as much of a text as it was trained on.
         tokenizer.model_max_length = layout.max_length
-    trainer.train_or_resume(checkpoint)
+    if watch:
+        watch.join(trainer, tokenizer, layout.max_length, checkpoint)
+    trainer.train_or_resume(checkpoint, watch.take if watch else None)
     trainer.save_final(tokenizer)
     scored = {name: trainer.score(tokenised[name]) for name in ("validation", "test")}
     reason = degenerate(list(scored.values()))

@@ -20,9 +20,8 @@ from filelock import FileLock, Timeout
 from safetensors import SafetensorError, safe_open
 
 from style_overlap.errors import UsageError
-from style_overlap.results import RECORD_NAME, read_json, to_json, write_json
+from style_overlap.results import PLAN_NAME, RECORD_NAME, read_json, to_json, write_json
 
-PLAN_NAME = "style_overlap_plan.json"
 LOCK_NAME = ".style_overlap.lock"
 
 _CHECKPOINT = re.compile(r"checkpoint-(\d+)")
@@ -86,8 +85,14 @@ class RunFolder:
                 if found.get("kind") not in ("checkpoint", "training"):
                     raise self._foreign(name)
                 self._refuse_other(found, to_json(dict(plan)), state)
+                self._refuse_other_looks(found.get("looks"), plan.get("looks"), state)
                 return state
         return "new"
+
+    def looks(self) -> dict[str, Any] | None:
+        """The looks of an interrupted run, as they were planned when it began."""
+        path = self.path / PLAN_NAME
+        return read_json(path).get("looks") if path.is_file() else None
 
     def begin(self, plan: Mapping[str, Any]) -> None:
         """Claim the folder for this plan."""
@@ -151,8 +156,30 @@ class RunFolder:
             "Give another --output, or remove that folder"
         )
 
+    def _refuse_other_looks(
+        self, had: Mapping[str, Any] | None, asked: Mapping[str, Any] | None, state: str
+    ) -> None:
+        """The weights do not depend on looks; but none can be taken of a training that is over."""
+        old, new = _asked_looks(had), _asked_looks(asked)
+        # Who does not ask for looks is content with a finished run that has some.
+        if old == new or (state == "finished" and new == _NO_LOOKS):
+            return
+        if state == "finished":
+            kept = sorted(path.name for _, path in self._checkpoints())
+            probed = self.path / ("checkpoint-*" if kept else "")
+            advice = (
+                f"train into another --output, or probe what is there: style-overlap probe {probed}"
+            )
+        else:
+            advice = "ask for the same, give another --output, or remove that folder"
+        raise UsageError(
+            f"{self.path} holds a run that is {state}, trained {old} and not {new}: looks at "
+            f"training cannot be taken afterwards; {advice}"
+        )
+
 
 _ABSENT = object()
+_NO_LOOKS = "without looks"
 _DATA = "fingerprint of the data"
 
 
@@ -168,6 +195,17 @@ def _identity(plan: Mapping[str, Any], by_weights: bool) -> dict[str, Any]:
         del identity["model"]
         identity["weights of the model"] = plan["base_model_fingerprint"]
     return _flat(identity)
+
+
+def _asked_looks(looks: Mapping[str, Any] | None) -> str:
+    """Looks as they are asked for on the command line."""
+    names = ("probe_every", "probe_steps", "probe_contents")
+    given = [
+        f"--{name.replace('_', '-')} {looks[name]:g}"
+        for name in names
+        if looks and looks[name] is not None
+    ]
+    return f"with {' '.join(given)}" if given else _NO_LOOKS
 
 
 def _flat(value: Any, prefix: str = "") -> dict[str, Any]:

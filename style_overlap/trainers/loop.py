@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +57,16 @@ class StyleTrainer(Trainer):
         number = torch.as_tensor(num_items_in_batch).flatten()[0]
         return total / number / max(self.args.n_gpu, 1)
 
-    def train_or_resume(self, checkpoint: Path | None) -> None:
-        """Train to the end, from a checkpoint if there is one."""
+    def train_or_resume(
+        self, checkpoint: Path | None, at_the_end: Callable[[TrainerState], None] | None = None
+    ) -> None:
+        """Train to the end, from a checkpoint if there is one.
+
+        Args:
+            checkpoint: to go on from.
+            at_the_end: what callbacks do with the last weights, if training ended with this very
+                checkpoint and was stopped before or while they did it.
+        """
         state = None if checkpoint is None else _final_state(checkpoint)
         if checkpoint is None or state is None:
             self.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
@@ -65,6 +74,9 @@ class StyleTrainer(Trainer):
         # Stopped after its last save. Trainer would forget an early stop, and train on.
         best = state.best_model_checkpoint if self.args.load_best_model_at_end else None
         self.state = state
+        if at_the_end is not None:
+            self._load_from_checkpoint(str(checkpoint))
+            at_the_end(state)
         self._load_from_checkpoint(str(checkpoint.parent / Path(best).name if best else checkpoint))
 
     def save_final(self, tokenizer: Any) -> None:

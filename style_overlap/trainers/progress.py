@@ -11,6 +11,15 @@ from transformers import TrainerCallback
 
 logger = logging.getLogger(__name__)
 
+_SHOWN = {
+    "loss": "loss",
+    "eval_accuracy": "validation",
+    "eval_matched_accuracy": "matched",
+    "eval_fully_shared_accuracy": "fully shared",
+    "eval_top1_seen_h": "top-1 of h",
+    "eval_top1_unseen_h": "unseen",
+}
+
 
 class Progress(TrainerCallback):
     """A progress bar in a terminal, a line of the log elsewhere; losses logged at every save.
@@ -40,12 +49,8 @@ class Progress(TrainerCallback):
         control.should_log = control.should_log or control.should_save
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
-        """Show the loss, or the accuracy."""
-        shown = {
-            name: logs[key]
-            for key, name in (("loss", "loss"), ("eval_accuracy", "validation"))
-            if logs and key in logs
-        }
+        """Show the loss, the accuracy, or a look at the model."""
+        shown = {name: logs[key] for key, name in _SHOWN.items() if logs and key in logs}
         if not shown or not state.is_world_process_zero:
             return
         if self.bar is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +37,12 @@ class TrainSettings:
             always fp32.
         arguments: any field of ``transformers.TrainingArguments``.
         keep_checkpoints: keep the intermediate ``checkpoint-*`` folders when all is done.
+        probe_every: look at the model every so many epochs of training: probe its features, score
+            it at the training overlap and at a full one. None does not, unless ``probe_steps``.
+        probe_steps: the same, every so many steps.
+        probe_contents: what a look works on: as much as a corpus of so many contents would give
+            trains the projectors, and the whole test split is searched and scored. None takes so
+            few of both that all looks stay within a third of the training's cost.
     """
 
     model: str
@@ -54,6 +61,9 @@ class TrainSettings:
     dtype: str = "auto"
     arguments: Mapping[str, Any] = field(default_factory=dict)
     keep_checkpoints: bool = False
+    probe_every: float | None = None
+    probe_steps: int | None = None
+    probe_contents: int | None = None
 
     @property
     def sampling_seed(self) -> int:
@@ -75,6 +85,29 @@ class TrainSettings:
             _whole("--early-stopping", self.early_stopping, 1)
         if self.dropout is not None and not 0 <= self.dropout < 1:
             raise UsageError(f"--dropout is {self.dropout}: expected a rate from 0 to below 1")
+        self._check_looks()
+
+    def looks(self) -> dict[str, Any] | None:
+        """When and at what training is looked at, None for not at all; no weight depends on it."""
+        if self.probe_every is None and self.probe_steps is None:
+            return None
+        return {
+            "probe_every": self.probe_every,
+            "probe_steps": self.probe_steps,
+            "probe_contents": self.probe_contents,
+        }
+
+    def _check_looks(self) -> None:
+        if self.probe_every is not None and self.probe_steps is not None:
+            raise UsageError("--probe-every counts epochs, --probe-steps steps: give one of them")
+        if self.probe_every is not None and not 0 < self.probe_every < math.inf:
+            raise UsageError(f"--probe-every is {self.probe_every}: expected epochs, more than 0")
+        if self.probe_steps is not None:
+            _whole("--probe-steps", self.probe_steps, 1)
+        if self.probe_contents is not None:
+            _whole("--probe-contents", self.probe_contents, 1)
+            if self.looks() is None:
+                raise UsageError("--probe-contents says at what: say when, by --probe-every 0.25")
 
     def config(self) -> dict[str, Any]:
         """All that the weights depend on, as it goes into the record."""

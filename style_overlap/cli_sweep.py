@@ -1,0 +1,223 @@
+"""The command ``style-overlap sweep``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from style_overlap.errors import UsageError
+
+_MANY = ("--model", "--k", "--alphas", "--seeds", "--set")
+"""Options that take several values: ``--k 2 3``, ``--k 2 --k 3`` and ``--k 2,3`` are the same."""
+
+
+class SeveralValues(TyperCommand):
+    """A command whose options may be followed by several values; it has no arguments of its own."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Repeat the name of an option before each of its values."""
+        return super().parse_args(ctx, spread(args))
+
+
+def spread(words: list[str]) -> list[str]:
+    """``--k 2 3`` as ``--k 2 --k 3``."""
+    found: list[str] = []
+    option: str | None = None
+    for number, word in enumerate(words):
+        if word.startswith("-") and not re.fullmatch(r"-[.\d]\S*", word):
+            name = word.partition("=")[0]
+            option = name if name in _MANY else None
+            found.append(word)
+        elif option and words[number - 1] != option:
+            found += [option, word]
+        else:
+            found.append(word)
+    return found
+
+
+def sweep(
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help="Encoders: folders, hub ids, package:NAME, or baseline:tfidf."),
+    ] = None,
+    k: Annotated[
+        list[str] | None, typer.Option(help="Numbers of styles. By default 2 3 4 5.")
+    ] = None,
+    alphas: Annotated[
+        list[str] | None,
+        typer.Option(help="Overlaps to train at. By default 0 .2 .4 .6 .8 1."),
+    ] = None,
+    seeds: Annotated[
+        list[str] | None,
+        typer.Option(help="Seeds, of data and training alike. By default 0 1 2."),
+    ] = None,
+    output: Annotated[Path | None, typer.Option(help="Folder of runs.")] = None,
+    plan: Annotated[
+        Path | None, typer.Option(help="Run this plan, instead of a grid of options.")
+    ] = None,
+    part: Annotated[
+        str | None, typer.Option(help="Only this share of the plan, such as 2/8 of an array job.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the plan and what it will take; run nothing.")
+    ] = False,
+    save_plan: Annotated[
+        Path | None, typer.Option(help="Write the plan to this file; run nothing.")
+    ] = None,
+    contents: Annotated[
+        int | None,
+        typer.Option(help="Train on this many contents only, thinned evenly; all if unset."),
+    ] = None,
+    corpus: Annotated[
+        str, typer.Option(help="Parallel corpus: bible, bible:KJV,WEB, texts.csv, folders:DIR, ...")
+    ] = "bible",
+    chunk_verses: Annotated[
+        int, typer.Option(help="Consecutive verses per passage, in corpora of verses.")
+    ] = 5,
+    assignment: Annotated[
+        str, typer.Option(help="Which contents a style owns: contiguous regions or random ones.")
+    ] = "contiguous",
+    max_length: Annotated[
+        int, typer.Option(help="Word pieces per passage, the rest is cut.")
+    ] = 256,
+    early_stopping: Annotated[
+        int | None,
+        typer.Option(help="Stop after this many epochs without a better validation accuracy."),
+    ] = None,
+    dropout: Annotated[
+        float | None, typer.Option(help="Dropout rate; as the encoder's configuration if unset.")
+    ] = None,
+    dtype: Annotated[
+        str, typer.Option(help="auto (bf16 where the hardware has it), fp32 or bf16.")
+    ] = "auto",
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Any field of TrainingArguments, as name=value; repeatable."),
+    ] = None,
+    settings: Annotated[
+        Path | None, typer.Option(help="YAML file of TrainingArguments fields.")
+    ] = None,
+    probe_every: Annotated[
+        float | None,
+        typer.Option(help="Probe while training, every so many epochs; not at all if unset."),
+    ] = None,
+    probe_contents: Annotated[
+        int | None, typer.Option(help="Train projectors on so many contents; all if unset.")
+    ] = None,
+    probe_seeds: Annotated[int, typer.Option(help="Number of probe seeds.")] = 3,
+    no_retrieval: Annotated[
+        bool, typer.Option("--no-retrieval", help="Leave the retrieval tasks out.")
+    ] = False,
+    keep: Annotated[
+        str,
+        typer.Option(
+            help="Weights of finished cells: none, last (the final ones), all (checkpoints too)."
+        ),
+    ] = "last",
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Try cells again that failed before.")
+    ] = False,
+    engine: Annotated[
+        str, typer.Option(help="local, or ray (pip install style-overlap\\[ray]).")
+    ] = "local",
+    workers: Annotated[
+        int | None,
+        typer.Option(help="Processes of the local engine; one a GPU, else this one, if unset."),
+    ] = None,
+    gpus_per_run: Annotated[
+        float | None, typer.Option(help="GPUs a cell, for ray: 1, 0.5, 0; 1 where there are any.")
+    ] = None,
+    cpus_per_run: Annotated[
+        float | None, typer.Option(help="CPU cores a cell, for ray; 1 if unset.")
+    ] = None,
+) -> None:
+    """Train and measure a whole grid: encoders, k, overlaps, seeds; takes up what it left."""
+    from style_overlap.results import write_json
+    from style_overlap.sweep import command, engines
+    from style_overlap.sweep.grid import check_here, refuse_launcher
+    from style_overlap.sweep.jobs import KEEP
+    from style_overlap.sweep.plan import read_plan
+
+    if keep not in KEEP:
+        raise UsageError(f"--keep is {keep!r}: expected {', '.join(KEEP)}")
+    refuse_launcher()
+    chosen = engines.choose(engine, workers, gpus_per_run, cpus_per_run)
+    if plan is not None:
+        if model or k or alphas or seeds:
+            raise UsageError(
+                "--plan holds the whole grid: leave --model, --k, --alphas, --seeds out"
+            )
+        planned, runs = read_plan(plan), output or plan.parent
+    else:
+        if not model:
+            raise UsageError("which encoders? Give --model, or --plan FILE")
+        if output is None:
+            raise UsageError("where do runs go? Give --output DIR")
+        from style_overlap.names import ALPHAS, KS
+        from style_overlap.sweep.grid import Probes, grid
+        from style_overlap.sweep.measure import corpus_of
+        from style_overlap.trainers.arguments import parse_arguments
+        from style_overlap.trainers.settings import TrainSettings
+
+        recipe = TrainSettings(
+            model="",
+            k=2,
+            alpha=0,
+            output=output,
+            contents=contents,
+            corpus=corpus,
+            chunk_verses=chunk_verses,
+            assignment=assignment,
+            max_length=max_length,
+            early_stopping=early_stopping,
+            dropout=dropout,
+            dtype=dtype,
+            arguments=parse_arguments(set_ or [], settings),
+        )
+        probes = Probes(
+            retrieval=not no_retrieval,
+            contents=probe_contents,
+            seeds=probe_seeds,
+            every=probe_every,
+        )
+        planned = grid(
+            corpus_of(corpus, chunk_verses),
+            model,
+            _numbers("--k", k) or KS,
+            _values(alphas) or ALPHAS,
+            _numbers("--seeds", seeds) or (0, 1, 2),
+            recipe,
+            probes,
+        )
+        runs = output
+    if engine == "local":
+        check_here(planned)
+    if dry_run or save_plan is not None:
+        command.show_plan(
+            planned.part(part), runs, keep=keep, parallel=chosen.parallel, retry_failed=retry_failed
+        )
+        if save_plan is not None:
+            write_json(save_plan, planned.part(part).to_json())
+            typer.echo(f"plan: {save_plan}")
+        return
+    summary = command.sweep(
+        planned, runs, chosen.make, part=part, keep=keep, retry_failed=retry_failed
+    )
+    command.show_end(summary, runs)
+    if summary.failures:
+        raise typer.Exit(1)
+
+
+def _values(given: list[str] | None) -> list[str]:
+    return [part for word in given or [] for part in re.split(r"[,\s]+", word) if part]
+
+
+def _numbers(name: str, given: list[str] | None) -> list[int]:
+    values = _values(given)
+    if wrong := [value for value in values if not re.fullmatch(r"-?\d+", value)]:
+        raise UsageError(f"{name} is {wrong[0]!r}: expected whole numbers, such as {name} 0 1 2")
+    return [int(value) for value in values]

@@ -1,0 +1,162 @@
+"""A sweep from its plan to its end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from style_overlap.sweep import estimate
+from style_overlap.sweep.drive import Engine, drive
+from style_overlap.sweep.jobs import Job, Outcome, failure_of, look
+from style_overlap.sweep.plan import Cell, Plan, extend_plan
+from style_overlap.sweep.progress import Progress, duration, size
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How a sweep ended.
+
+    Attributes:
+        outcomes: of every cell, in the order of the plan.
+    """
+
+    outcomes: tuple[tuple[Cell, Outcome], ...]
+
+    @property
+    def failures(self) -> list[tuple[Cell, Outcome]]:
+        """Cells that have failed."""
+        return [(cell, outcome) for cell, outcome in self.outcomes if outcome.status == "failed"]
+
+
+def jobs_of(plan: Plan, runs: Path, *, keep: str, retry_failed: bool) -> list[Job]:
+    """The cells of a plan as they are to be run."""
+    jobs = [Job(cell, runs, plan.alphas_eval, keep) for cell in plan.cells]
+    if not retry_failed:
+        return jobs
+    return [Job(job.cell, runs, plan.alphas_eval, keep, retry=failure_of(job)) for job in jobs]
+
+
+def sweep(
+    plan: Plan,
+    runs: Path,
+    engine: Callable[[Path], Engine],
+    *,
+    part: str | None = None,
+    keep: str = "last",
+    retry_failed: bool = False,
+) -> Summary:
+    """Run a plan.
+
+    Args:
+        plan: what to do; it is added to the plan of the folder.
+        runs: folder of runs.
+        engine: makes the engine for a folder of runs.
+        part: which share of the plan, such as ``2/8``.
+        keep: weights to keep: ``none``, ``last`` or ``all``.
+        retry_failed: try cells again that have failed before.
+
+    Raises:
+        UsageError: what cannot be used.
+        SweepStoppedError: a full disk, or a folder that cannot be written to.
+    """
+    runs = runs.expanduser().resolve()
+    mine = extend_plan(runs, plan).part(part)
+    jobs = jobs_of(mine, runs, keep=keep, retry_failed=retry_failed)
+    running = engine(runs)
+    progress = Progress(jobs, lambda: running.parallel, estimate.pace_of(runs, mine.cells))
+    with progress.shown():
+        outcomes = drive(jobs, running, progress)
+    return Summary(tuple((cell, outcomes[cell.id]) for cell in mine.cells))
+
+
+def show_plan(
+    plan: Plan, runs: Path, *, keep: str, parallel: int | None, retry_failed: bool
+) -> None:
+    """Print a plan, how far it has come, and what the rest will take."""
+    console = _console()
+    jobs = jobs_of(plan, runs, keep=keep, retry_failed=retry_failed)
+    state = {job.cell.id: found.status if (found := look(job)) else "left" for job in jobs}
+    table = Table(title=f"{len(plan.cells)} cells in {runs}", title_justify="left")
+    for name in ("encoder", "k", "alpha_train", "seeds", "cells", "done", "failed", "left"):
+        table.add_column(name, justify="left" if name == "encoder" else "right")
+    groups: dict[tuple[str, int], list[Cell]] = {}
+    for cell in plan.cells:
+        groups.setdefault((str(cell.config["model"]), int(cell.config["k"])), []).append(cell)
+    for (model, k), cells in groups.items():
+        counts = Counter(state[cell.id] for cell in cells)
+        alphas, seeds = (
+            " ".join(dict.fromkeys(str(cell.config[name]) for cell in cells))
+            for name in ("alpha", "seed")
+        )
+        numbers = (len(cells), *(counts[status] for status in ("done", "failed", "left")))
+        table.add_row(model, str(k), alphas, seeds, *map(str, numbers))
+    console.print(table)
+    left = [cell for cell in plan.cells if state[cell.id] == "left"]
+    console.print(f"every cell is scored at alpha_eval {', '.join(plan.alphas_eval)}")
+    for line in costs(plan, left, runs, keep=keep, parallel=parallel):
+        console.print(line)
+
+
+def costs(
+    plan: Plan, left: list[Cell], runs: Path, *, keep: str, parallel: int | None
+) -> list[str]:
+    """Time and disk in words."""
+    if not left:
+        return ["nothing is left to do"]
+    seconds, unknown = estimate.pace_of(runs, plan.cells).total(left)
+    at_once = min(parallel or 1, len(left))
+    if unknown == len(left):
+        texts = sum(cell.texts for cell in left)
+        time = (
+            f"time: not known before a first cell is finished; an epoch of all is {texts:,} texts"
+        )
+    else:
+        time = (
+            f"time: about {duration(seconds / at_once)} with {at_once} at once, going by the cells "
+            "that are finished here"
+        )
+        if unknown:
+            time += f", and {unknown} cells of encoders of which none is finished yet"
+    stays, needed = estimate.disk(left, keep, at_once)
+    if stays is None or needed is None:
+        return [time, "disk: not known, an encoder is not on this machine yet"]
+    return [
+        time,
+        f"disk: {size(stays)} of weights stay (--keep {keep}), and at most {size(needed)} more "
+        "while cells are trained; records are a few hundred kB a cell",
+    ]
+
+
+def show_end(summary: Summary, runs: Path) -> None:
+    """Print how a sweep ended, with a table of failures."""
+    console = _console()
+    done = [outcome for _, outcome in summary.outcomes if outcome.status == "done"]
+    degenerate = sum(1 for outcome in done if outcome.note)
+    told = f", {degenerate} of them degenerate" if degenerate else ""
+    console.print(f"{len(done)} of {len(summary.outcomes)} cells done{told}: {runs}")
+    lacking = [outcome.lacks for outcome in done if outcome.lacks]
+    if lacking:
+        alphas = ", ".join(sorted({alpha for lacks in lacking for alpha in lacks}))
+        console.print(
+            f"{len(lacking)} finished cells are not scored at alpha_eval {alphas}: these were "
+            "asked for later, and their weights were not kept"
+        )
+    if not summary.failures:
+        return
+    table = Table(title="failed", title_justify="left")
+    table.add_column("cell", no_wrap=True)
+    table.add_column("error", overflow="fold")
+    for cell, outcome in summary.failures:
+        table.add_row(cell.folder, outcome.note)
+    console.print(table)
+    console.print("tracebacks: error.txt in their folders; --retry-failed takes them up")
+
+
+def _console() -> Console:
+    console = Console(highlight=False, markup=False)
+    return console if console.is_terminal else Console(highlight=False, markup=False, width=120)

@@ -1,0 +1,125 @@
+"""A cell to run, how it stands, and how it went; nothing here trains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from style_overlap.results import read_json
+from style_overlap.sweep.plan import Cell, is_baseline
+
+RUN_NAME = "run.json"
+"""The record of a cell, in its folder."""
+
+ERROR_NAME = "error.txt"
+"""The traceback of a cell that failed, beside its record."""
+
+KEEP = ("none", "last", "all")
+"""Which weights of a finished cell may be kept."""
+
+Status = Literal["done", "failed", "elsewhere"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A cell to run, and how.
+
+    Attributes:
+        cell: the cell.
+        runs: folder of runs.
+        alphas_eval: overlaps to score at.
+        keep: weights to keep of a finished cell: ``none``, ``last`` (the final ones), or ``all``
+            (the trainer's checkpoints too).
+        retry: the failure that is to be tried again, by the time of its record in nanoseconds;
+            of two sweeps that retry, the second then lets the first one's new failure stand.
+    """
+
+    cell: Cell
+    runs: Path
+    alphas_eval: tuple[str, ...]
+    keep: str = "last"
+    retry: int | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the cell."""
+        return self.runs / self.cell.folder
+
+    @property
+    def record(self) -> Path:
+        """The cell's record."""
+        return self.folder / RUN_NAME
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How it went with a cell.
+
+    Attributes:
+        id: of the cell.
+        status: ``elsewhere`` while another process has it.
+        ran: whether it was run here and now, and not found finished.
+        seconds: that it took.
+        note: the error of a failed cell, the reason of a degenerate one.
+        lacks: overlaps that a finished cell was not scored at, and cannot be: they were asked for
+            later, and its weights were not kept.
+    """
+
+    id: str
+    status: Status
+    ran: bool = False
+    seconds: float = 0.0
+    note: str | None = None
+    lacks: tuple[str, ...] = ()
+
+
+def look(job: Job) -> Outcome | None:
+    """How a cell stands that has a record; None for one that is to be run."""
+    if not job.record.is_file():
+        return None
+    record = read_json(job.record)
+    if record["status"] == "done":
+        prune(job.folder, record.get("keep", "last"))  # if that was cut short
+        lacks = lacks_of(job, record)
+        if lacks and can_score(job):
+            return None
+        return Outcome(job.cell.id, "done", note=record["training"]["degenerate"], lacks=lacks)
+    if failure_of(job) == job.retry:
+        return None
+    return Outcome(job.cell.id, "failed", note=record["error"])
+
+
+def failure_of(job: Job) -> int | None:
+    """The time of a failed cell's record in nanoseconds, None for any other cell."""
+    if not job.record.is_file() or read_json(job.record)["status"] != "failed":
+        return None
+    return job.record.stat().st_mtime_ns
+
+
+def done_record(job: Job) -> dict[str, Any] | None:
+    """The record of a finished cell that is to be scored at further overlaps."""
+    record = read_json(job.record) if job.record.is_file() else {}
+    return record if record.get("status") == "done" else None
+
+
+def lacks_of(job: Job, record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Overlaps that a finished cell has not been scored at."""
+    scored = {task["alpha_eval"] for task in record["evaluation"]["tasks"].values()}
+    return tuple(alpha for alpha in job.alphas_eval if alpha not in scored)
+
+
+def can_score(job: Job) -> bool:
+    """Whether a finished cell can still be scored."""
+    if is_baseline(str(job.cell.config["model"])):
+        return True
+    return any(job.folder.glob("*.safetensors"))
+
+
+def prune(folder: Path, keep: str) -> None:
+    """Remove the weights of a finished cell that are not to be kept."""
+    if keep == "none":
+        for pattern in ("*.safetensors", "*.safetensors.index.json", "*.bin"):
+            for weights in folder.glob(pattern):
+                weights.unlink(missing_ok=True)

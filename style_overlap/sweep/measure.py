@@ -1,0 +1,70 @@
+"""What a cell measures: it trains, is scored by the harness, and is probed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from style_overlap.corpus import ParallelCorpus, load_corpus
+from style_overlap.names import as_alpha
+from style_overlap.sweep import baseline
+from style_overlap.sweep.grid import settings_of
+from style_overlap.sweep.jobs import Job, lacks_of
+from style_overlap.sweep.plan import is_baseline
+
+DYNAMICS_NAME = "dynamics.jsonl"
+
+
+def measure(job: Job) -> dict[str, Any]:
+    """All that a finished cell's record says of it."""
+    settings = settings_of(job.cell, job.folder, keep_checkpoints=job.keep == "all")
+    corpus = corpus_of(settings.corpus, settings.chunk_verses)
+    if is_baseline(settings.model):
+        return baseline.run(job.cell, settings, corpus, job.alphas_eval)
+    from style_overlap.evaluation import evaluate
+    from style_overlap.trainers.classifier import train
+
+    training = train(settings, corpus=corpus).record
+    probe = job.cell.config["probe"]
+    retrieval: dict[str, Any] = {}
+    if probe["retrieval"]:
+        retrieval = {
+            "retrieval": True,
+            "probe_contents": probe["contents"],
+            "probe_seeds": probe["seeds"],
+        }
+    evaluation = evaluate(str(job.folder), alphas=job.alphas_eval, **retrieval)
+    # Runs may be moved, and are made of the same bytes wherever they are made.
+    evaluation["checkpoint"]["name"] = job.cell.folder
+    return {
+        "training": training,
+        "evaluation": {"retrieval": {}, **evaluation},
+        "dynamics": list(_lines(job.folder / DYNAMICS_NAME)),
+    }
+
+
+def score_more(job: Job, record: dict[str, Any]) -> dict[str, Any]:
+    """The record with the overlaps that were asked for after the cell was finished."""
+    if is_baseline(str(job.cell.config["model"])):
+        return {**record, **measure(job)}
+    from style_overlap.evaluation import evaluate
+
+    more = evaluate(str(job.folder), alphas=lacks_of(job, record))["tasks"]
+    tasks = {**record["evaluation"]["tasks"], **more}
+    ordered = dict(sorted(tasks.items(), key=lambda item: as_alpha(item[1]["alpha_eval"])))
+    return {**record, "evaluation": {**record["evaluation"], "tasks": ordered}}
+
+
+@lru_cache(maxsize=2)
+def corpus_of(spec: str, chunk_verses: int) -> ParallelCorpus:
+    """A corpus, loaded once a process."""
+    return load_corpus(spec, chunk_verses=chunk_verses)
+
+
+def _lines(path: Path) -> Iterator[Any]:
+    if path.is_file():
+        for line in path.read_text(encoding="utf-8").splitlines():
+            yield json.loads(line)

@@ -1,0 +1,180 @@
+"""A plan is data: the cells of a sweep, each with its whole configuration, in one file.
+
+The id of a cell is a hash of its configuration and of the fingerprint of its data, so equal cells
+are found again whoever planned them, and what is finished is never done twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from style_overlap.errors import UsageError
+from style_overlap.names import as_alpha
+from style_overlap.results import SCHEMA, digest, read_json, write_json
+
+PLAN_FILE = "plan.json"
+"""The plan that lies in every folder of runs."""
+
+LOCKS = ".locks"
+"""Folder of locks in a folder of runs: one a cell, and the plan's."""
+
+TFIDF = "baseline:tfidf"
+"""The name of the bag of words that may stand in an encoder's place."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One training with all that is measured on it.
+
+    Attributes:
+        id: SHA-256 (hex) of configuration and data.
+        folder: name of its folder in the folder of runs.
+        config: the configuration of the training, and ``probe``, what is probed.
+        data: fingerprint of the sample.
+        texts: number of training texts.
+    """
+
+    id: str
+    folder: str
+    config: Mapping[str, Any]
+    data: str
+    texts: int
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any], data: str, texts: int) -> Cell:
+        """The cell of a configuration."""
+        id_ = digest({"config": config, "data": data})
+        name = f"k{config['k']}-a{config['alpha']}-s{config['seed']}-{id_[:10]}"
+        return cls(id_, f"{short_name(config['model'])}-{name}", config, data, texts)
+
+    @property
+    def title(self) -> str:
+        """What a person calls it."""
+        c = self.config
+        return f"{short_name(c['model'])} k={c['k']} alpha={c['alpha']} seed={c['seed']}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a sweep is to do.
+
+    Attributes:
+        cells: in the order in which they are run.
+        alphas_eval: overlaps that every cell is scored at, ascending, in their one spelling.
+    """
+
+    cells: tuple[Cell, ...]
+    alphas_eval: tuple[str, ...]
+
+    def part(self, which: str | None) -> Plan:
+        """Every nth cell: ``2/8`` has the second, the tenth, ...; None has all.
+
+        Raises:
+            UsageError: not of the form i/n with 1 <= i <= n.
+        """
+        if which is None:
+            return self
+        match = re.fullmatch(r"(\d+)/(\d+)", which.strip())
+        if match is None or not 1 <= int(match[1]) <= int(match[2]):
+            raise UsageError(f"--part is {which!r}: expected i/n, such as 1/8 to 8/8")
+        return replace(self, cells=self.cells[int(match[1]) - 1 :: int(match[2])])
+
+    def with_cells_of(self, other: Plan) -> Plan:
+        """This plan, and after it the cells that only the other one has."""
+        known = {cell.id for cell in self.cells}
+        return Plan(
+            (*self.cells, *(cell for cell in other.cells if cell.id not in known)),
+            tuple(sorted({*self.alphas_eval, *other.alphas_eval}, key=as_alpha)),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As it lies in a file."""
+        return {
+            "schema": SCHEMA,
+            "kind": "plan",
+            "alphas_eval": list(self.alphas_eval),
+            "cells": [asdict(cell) for cell in self.cells],
+        }
+
+
+def read_plan(path: Path) -> Plan:
+    """Read a plan.
+
+    Raises:
+        UsageError: no such file, no plan, or a cell that is not what its id says.
+    """
+    found = read_json(path)
+    if not isinstance(found, dict) or found.get("kind") != "plan":
+        raise UsageError(
+            f"{path} is no plan: make one with style-overlap sweep ... --save-plan FILE"
+        )
+    if found.get("schema") != SCHEMA:
+        raise UsageError(f"{path} has schema {found.get('schema')}: this version reads {SCHEMA}")
+    try:
+        cells = tuple(Cell(**cell) for cell in found["cells"])
+        for cell in cells:
+            if cell != Cell.of(cell.config, cell.data, cell.texts):
+                raise UsageError(
+                    f"{path}: cell {cell.id[:10]} was changed by hand; plan again with "
+                    "style-overlap sweep"
+                )
+        return Plan(cells, tuple(map(str, found["alphas_eval"])))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"{path} is no whole plan ({error}): plan again") from None
+
+
+def extend_plan(runs: Path, plan: Plan) -> Plan:
+    """Add a plan to that of a folder of runs, which is made if it is not there.
+
+    Returns:
+        The plan that was given, scored at the overlaps of the whole.
+
+    Raises:
+        UsageError: the folder cannot be written to, or holds something else.
+    """
+    path = runs / PLAN_FILE
+    if runs.exists() and not runs.is_dir():
+        raise UsageError(f"{runs} is a file: give a folder for --output")
+    with locked(runs, "plan"):
+        whole = read_plan(path).with_cells_of(plan) if path.is_file() else plan
+        if not path.is_file() or whole != read_plan(path):
+            write_json(path, whole.to_json())
+    return replace(plan, alphas_eval=whole.alphas_eval)
+
+
+def locked(runs: Path, name: str, *, wait: bool = True) -> Any:
+    """A lock of a folder of runs; the system opens it when its holder ends, however it ends.
+
+    Raises:
+        filelock.Timeout: on entering, another process holds it, and ``wait`` is false.
+        UsageError: the folder cannot be written to.
+    """
+    folder = runs / LOCKS
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return FileLock(folder / f"{name}.lock", timeout=-1 if wait else 0)
+    except OSError as error:
+        raise UsageError(f"cannot write to {runs}: {error.strerror}") from error
+
+
+def short_name(model: str) -> str:
+    """The last part of an encoder's name, fit for a folder."""
+    last = model.rstrip("/").split("/")[-1].removeprefix("package:")
+    return re.sub(r"[^A-Za-z0-9._]+", "-", last).strip("-.")[:60] or "encoder"
+
+
+def is_baseline(model: str) -> bool:
+    """Whether this is a baseline's name and no encoder's.
+
+    Raises:
+        UsageError: a baseline that does not exist.
+    """
+    if model.startswith("baseline:") and model != TFIDF:
+        raise UsageError(f"model is {model!r}: the only baseline is {TFIDF}")
+    return model == TFIDF

@@ -1,0 +1,309 @@
+"""Cells that are really run, in this process and in workers: tiny encoders, an invented corpus."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+from dataclasses import replace
+
+import pytest
+import torch
+from filelock import FileLock
+
+from style_overlap import scoring
+from style_overlap.corpus import load_corpus
+from style_overlap.corpus.floor import cross_overlap
+from style_overlap.errors import UsageError
+from style_overlap.names import as_alpha
+from style_overlap.report.matrix import build
+from style_overlap.results import read_json
+from style_overlap.sweep import cell as cells
+from style_overlap.sweep.cell import run
+from style_overlap.sweep.command import sweep
+from style_overlap.sweep.drive import drive
+from style_overlap.sweep.faults import SweepStoppedError
+from style_overlap.sweep.grid import Probes, settings_of
+from style_overlap.sweep.jobs import Job, failure_of
+from style_overlap.sweep.local import InProcess, Workers, environments_of
+from style_overlap.trainers.classifier import TrainingError, train
+from sweep_cells import Silent, make_plan, write_corpus
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> str:
+    """Invented texts in a file."""
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture
+def job(corpus, encoder, tmp_path) -> Job:
+    """A quick cell without retrieval."""
+    plan = make_plan(corpus, [str(encoder)], alphas=(0,))
+    return Job(plan.cells[0], tmp_path / "runs", plan.alphas_eval)
+
+
+def test_a_finished_cell_leaves_one_whole_record_and_an_ordinary_checkpoint(
+    corpus, encoder, tmp_path
+):
+    probes = Probes(retrieval=True, contents=80, seeds=1, every=0.5)
+    plan = make_plan(corpus, [str(encoder)], alphas=("0.40",), probes=probes)
+    job = Job(plan.cells[0], tmp_path / "runs", ("0.0", "0.4", "1.0"))
+    outcome = run(job)
+    assert (outcome.status, outcome.ran, outcome.id) == ("done", True, job.cell.id)
+    record = read_json(job.folder / "run.json")
+    assert (record["kind"], record["status"], record["error"]) == ("run", "done", None)
+    assert record["cell"] == job.cell.id
+    assert record["config"] == job.cell.config
+    assert record["training"] == read_json(job.folder / "style_overlap.json")
+    assert record["training"]["config"] == {
+        name: value for name, value in job.cell.config.items() if name != "probe"
+    }
+    evaluation = record["evaluation"]
+    assert list(evaluation["tasks"]) == [f"style_overlap_k2_a{a}" for a in ("0.0", "0.4", "1.0")]
+    assert evaluation["checkpoint"]["name"] == job.cell.folder
+    assert evaluation["checkpoint"]["config"] == record["training"]["config"]
+    # Seen and unseen pairs, h and the encoder's own vector, from the one pass over the texts.
+    rows = [row for task in evaluation["retrieval"].values() for row in task["summary"]]
+    assert {row["set"] for row in rows} == {"seen", "unseen"}
+    assert {row["features"] for row in rows} >= {"h"}
+    lines = (job.folder / "dynamics.jsonl").read_text().splitlines()
+    assert record["dynamics"] == [json.loads(line) for line in lines]
+    assert [line["epoch"] for line in record["dynamics"]] == [0, 0.5, 1]
+    assert (job.folder / "model.safetensors").is_file()
+    assert not list(job.folder.glob("checkpoint-*"))
+
+
+def test_a_finished_cell_is_not_run_again(job):
+    run(job)
+    before = {path.name: path.stat().st_mtime_ns for path in job.folder.iterdir()}
+    assert not run(job).ran
+    assert {path.name: path.stat().st_mtime_ns for path in job.folder.iterdir()} == before
+
+
+def test_a_training_that_was_finished_by_hand_is_only_measured(job, monkeypatch):
+    train(settings_of(job.cell, job.folder))
+    weights = (job.folder / "model.safetensors").stat().st_mtime_ns
+    assert run(job).status == "done"
+    assert (job.folder / "model.safetensors").stat().st_mtime_ns == weights
+
+
+@pytest.mark.parametrize(
+    ("keep", "weights", "checkpoints"), [("none", 0, 0), ("last", 1, 0), ("all", 1, 1)]
+)
+def test_weights_are_kept_by_the_policy(job, keep, weights, checkpoints):
+    run(replace(job, keep=keep))
+    assert len(list(job.folder.glob("*.safetensors"))) == weights
+    assert len(list(job.folder.glob("checkpoint-*"))) == checkpoints
+    assert read_json(job.record)["status"] == "done"
+
+
+def test_pruning_that_was_cut_short_is_finished(job, monkeypatch):
+    monkeypatch.setattr(cells, "prune", lambda *_: None)
+    run(replace(job, keep="none"))
+    monkeypatch.undo()
+    assert (job.folder / "model.safetensors").is_file()
+    # Whoever comes next, with whatever policy of its own.
+    assert not run(replace(job, keep="last")).ran
+    assert not (job.folder / "model.safetensors").is_file()
+
+
+def test_overlaps_that_are_asked_for_later_are_scored_without_training_again(job):
+    run(replace(job, alphas_eval=("0.0", "1.0")))
+    before = read_json(job.record)
+    weights = (job.folder / "model.safetensors").stat().st_mtime_ns
+    more = replace(job, alphas_eval=("0.0", "0.35", "1.0"))
+    assert run(more).ran
+    after = read_json(job.record)
+    assert [t["alpha_eval"] for t in after["evaluation"]["tasks"].values()] == [
+        "0.0", "0.35", "1.0"
+    ]  # fmt: skip
+    del after["evaluation"]["tasks"]["style_overlap_k2_a0.35"]
+    assert after == before
+    assert (job.folder / "model.safetensors").stat().st_mtime_ns == weights
+    (job.folder / "model.safetensors").unlink()
+    gone = run(replace(job, alphas_eval=("0.0", "0.35", "0.5")))
+    assert (gone.status, gone.ran, gone.lacks) == ("done", False, ("0.5",))
+
+
+@pytest.mark.case(12)
+def test_a_failure_is_recorded_and_only_tried_again_when_asked_to(job, monkeypatch):
+    def broken(*_, **__):
+        raise TrainingError("the loss is nan at step 3 of 9, learning rate 1e+06: give a lower one")
+
+    monkeypatch.setattr("style_overlap.trainers.classifier.train", broken)
+    outcome = run(job)
+    assert outcome.status == "failed"
+    record = read_json(job.record)
+    assert record["error"] == outcome.note
+    assert outcome.note.startswith("TrainingError: the loss is nan at step 3")
+    assert (record["status"], record["training"], record["evaluation"]) == ("failed", None, None)
+    assert "Traceback" in (job.folder / "error.txt").read_text()
+    monkeypatch.undo()
+    assert (run(job).status, run(job).ran) == ("failed", False)
+    again = replace(job, retry=failure_of(job))
+    assert (run(again).status, run(again).ran) == ("done", False)
+    assert not (job.folder / "error.txt").exists()
+
+
+@pytest.mark.case(11)
+def test_a_degenerate_cell_is_finished_and_says_so(corpus, tmp_path):
+    from tiny_models import make_encoder
+
+    encoder = make_encoder(tmp_path / "random", initializer_range=0.0)
+    plan = make_plan(corpus, [str(encoder)], alphas=(1,), arguments={"max_steps": 1})
+    outcome = run(Job(plan.cells[0], tmp_path / "runs", ("1.0",)))
+    assert outcome.status == "done"
+    assert (
+        outcome.note
+        == read_json(tmp_path / "runs" / plan.cells[0].folder / "run.json")["training"][
+            "degenerate"
+        ]
+    )
+    assert outcome.note is not None
+
+
+def test_a_cell_that_another_process_has_is_left_to_it(job):
+    (job.runs / ".locks").mkdir(parents=True)
+    with FileLock(job.runs / ".locks" / f"{job.cell.folder}.lock"):
+        assert run(job).status == "elsewhere"
+    assert not job.folder.exists()
+    # A lock file without a holder, as a killed process leaves it, is no obstacle.
+    assert run(job).status == "done"
+
+
+def test_a_folder_that_is_trained_into_by_hand_is_left_alone(job):
+    job.folder.mkdir(parents=True)
+    with FileLock(job.folder / ".style_overlap.lock"):
+        assert run(job).status == "elsewhere"
+    assert not job.record.exists()
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        RuntimeError("I/O error: No space left on device (os error 28)"),
+        UsageError("cannot write x: Disk quota exceeded"),
+    ],
+)
+def test_a_full_disk_stops_the_sweep_and_marks_no_cell_as_failed(job, monkeypatch, fault):
+    def full(*_, **__):
+        if isinstance(fault, UsageError):
+            raise fault from OSError(errno.EDQUOT, "Disk quota exceeded")
+        raise fault
+
+    monkeypatch.setattr("style_overlap.evaluation.evaluate", full)
+    with pytest.raises(SweepStoppedError, match=r"no space is left in .*; the same command"):
+        run(job)
+    assert not job.record.exists()
+    monkeypatch.undo()
+    weights = (job.folder / "model.safetensors").stat().st_mtime_ns
+    assert run(job).status == "done"
+    assert (job.folder / "model.safetensors").stat().st_mtime_ns == weights
+
+
+def test_a_folder_that_cannot_be_written_to_stops_the_sweep(job, monkeypatch):
+    def denied(*_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied", str(job.folder / "x"))
+
+    monkeypatch.setattr("style_overlap.trainers.classifier.train", denied)
+    with pytest.raises(SweepStoppedError, match="Permission denied"):
+        run(job)
+
+
+def test_a_file_of_the_encoder_that_may_not_be_read_fails_its_cells_only(job, monkeypatch):
+    def denied(*_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied", "/models/x/model.safetensors")
+
+    monkeypatch.setattr("style_overlap.trainers.classifier.train", denied)
+    assert run(job).status == "failed"
+
+
+# Baselines.
+
+
+def test_the_baseline_scores_what_the_floor_of_the_corpus_audit_scores(corpus, tmp_path):
+    alphas = tuple(map(as_alpha, ("0.0", "0.4", "1.0")))
+    plan = make_plan(corpus, ["baseline:tfidf"], ks=(3,), alphas=alphas, seeds=(1,))
+    summary = sweep(plan, tmp_path / "runs", lambda _: InProcess())
+    assert [outcome.status for _, outcome in summary.outcomes] == ["done"] * 3
+    floor = cross_overlap(load_corpus(corpus), 3, 1, alphas)
+    for cell, _ in summary.outcomes:
+        tasks = read_json(tmp_path / "runs" / cell.folder / "run.json")["evaluation"]["tasks"]
+        scored = {task["alpha_eval"]: task["acc"] for task in tasks.values()}
+        expected = floor.accuracy[cell.config["alpha"]]
+        assert {alpha: scored[alpha] for alpha in expected} == pytest.approx(expected)
+
+
+def test_a_baselines_record_has_the_shape_of_an_encoders(corpus, encoder, tmp_path):
+    plan = make_plan(corpus, [str(encoder), "baseline:tfidf"], alphas=("0.4",), contents=80)
+    runs = tmp_path / "runs"
+    sweep(plan, runs, lambda _: InProcess())
+    ours, theirs = (read_json(runs / cell.folder / "run.json") for cell in plan.cells)
+    assert ours.keys() == theirs.keys()
+    assert ours["training"]["data"] == theirs["training"]["data"]
+    assert ours["training"]["config"].keys() == theirs["training"]["config"].keys()
+    for name, task in theirs["evaluation"]["tasks"].items():
+        same = ours["evaluation"]["tasks"][name]
+        assert task.keys() == same.keys()
+        for key in ("alpha_eval", "realised_alpha", "corpus_fingerprint", "data_fingerprint",
+                    "styles", "documents"):  # fmt: skip
+            assert task[key] == same[key]
+        assert {c: n for c, (_, n) in task["credit"].items()} == {
+            c: n for c, (_, n) in same["credit"].items()
+        }
+        sums = [sum(column) for column in zip(*task["credit"].values(), strict=True)]
+        assert sums[0] / sums[1] == pytest.approx(task["acc"])
+        credit = [got / n for got, n in task["credit"].values() for _ in range(int(n))]
+        assert len(credit) == task["documents"]
+    matrices = build({"x": theirs["evaluation"]})
+    assert [matrix.encoder for matrix in matrices.matrices] == ["baseline:tfidf"]
+    assert scoring.accuracy([[0.0, 1.0]], [1]) == 1
+
+
+# Workers.
+
+
+def test_workers_leave_the_same_records_as_this_process(corpus, encoder, tmp_path):
+    plan = make_plan(corpus, [str(encoder), "baseline:tfidf"])
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        sweep(plan, tmp_path / "a", lambda _: InProcess())
+    finally:
+        torch.set_num_threads(threads)
+    one_thread = [{**env, "OMP_NUM_THREADS": "1"} for env in environments_of(2, [], 2)]
+    summary = sweep(plan, tmp_path / "b", lambda runs: Workers(runs, one_thread))
+    assert all(outcome.ran for _, outcome in summary.outcomes)
+    for cell in plan.cells:
+        a, b = (read_json(tmp_path / r / cell.folder / "run.json") for r in ("a", "b"))
+        assert without_times(a) == without_times(b)
+
+
+def without_times(record):
+    """A record without what the clock said."""
+    training = {name: value for name, value in record["training"].items() if name != "time"}
+    return {**record, "training": training, "time": None}
+
+
+def test_a_worker_that_dies_fails_its_cell_and_no_other(corpus, tmp_path):
+    plan = make_plan(corpus, ["baseline:tfidf"], alphas=(0, "0.5", 1))
+    runs = tmp_path / "runs"
+    engine = Workers(runs, environments_of(1, [], 1))
+    jobs = [Job(cell, runs, plan.alphas_eval) for cell in plan.cells]
+    runs.mkdir()
+    start, killed = engine.start, []
+
+    def start_and_kill(job):
+        start(job)
+        if not killed:
+            killed.append(job.cell.id)
+            os.kill(engine._workers[0].process.pid, signal.SIGKILL)
+
+    engine.start = start_and_kill
+    found = drive(jobs, engine, Silent())
+    assert [found[job.cell.id].status for job in jobs] == ["failed", "done", "done"]
+    assert found[killed[0]].note == "the process ended with signal 9 (SIGKILL)"
+    assert read_json(jobs[0].record)["error"] == found[killed[0]].note
