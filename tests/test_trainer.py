@@ -118,6 +118,11 @@ def test_the_weights_in_the_folder_are_those_that_training_ended_with(settings, 
     final = load_file(settings.output / "model.safetensors")
     assert last.keys() == final.keys()
     assert all(torch.equal(last[key], final[key]) for key in last)
+    # A step's checkpoint is one that anybody can load: the probe, for one.
+    text = ["topic1 w3 mark0 w5"]
+    step, whole = (Encoder.load(f, dtype="fp32") for f in (steps[0], settings.output))
+    assert np.array_equal(step.logits(text), whole.logits(text))
+    assert step.max_length == whole.max_length == settings.max_length
 
 
 def test_pipeline_opens_it_and_names_the_styles(finished):

@@ -188,6 +188,7 @@ def _fine_tune(
     if settings.early_stopping:
         callbacks = (*callbacks, EarlyStoppingCallback(settings.early_stopping))
     trainer = StyleTrainer(
+        tokenizer,
         model=model,
         args=arguments,
         train_dataset=tokenised["train"],
@@ -200,7 +201,7 @@ def _fine_tune(
     if watch:
         watch.join(trainer, tokenizer, layout.max_length, checkpoint)
     trainer.train_or_resume(checkpoint, watch.take if watch else None)
-    trainer.save_final(tokenizer)
+    trainer.save_final()
     scored = {name: trainer.score(tokenised[name]) for name in ("validation", "test")}
     reason = degenerate(list(scored.values()))
     if reason and first:

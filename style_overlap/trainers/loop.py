@@ -12,7 +12,8 @@ import torch
 from torch.utils.data import Sampler
 from transformers import Trainer
 from transformers.trainer import TRAINER_STATE_NAME, TRAINING_ARGS_NAME
-from transformers.trainer_callback import PrinterCallback, TrainerState
+from transformers.trainer_callback import PrinterCallback, TrainerCallback, TrainerState
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from style_overlap.results import share
 from style_overlap.trainers.data import LengthGroupedOrder, TokenisedSplit, collate
@@ -22,11 +23,27 @@ from style_overlap.trainers.progress import Progress
 logger = logging.getLogger(__name__)
 
 
+class _KeepTokenizer(TrainerCallback):
+    def __init__(self, tokenizer: Any) -> None:
+        self.tokenizer = tokenizer
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if state.is_world_process_zero:
+            self.tokenizer.save_pretrained(
+                Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
+            )
+
+
 class StyleTrainer(Trainer):
     """Trainer of a style classifier."""
 
-    def __init__(self, **options: Any) -> None:
-        """Take the arguments of ``transformers.Trainer``."""
+    def __init__(self, tokenizer: Any, **options: Any) -> None:
+        """Take the arguments of ``transformers.Trainer``.
+
+        Args:
+            tokenizer: saved with every checkpoint, so that each is one that anybody can load.
+        """
+        self.tokenizer = tokenizer
         super().__init__(
             data_collator=collate,
             compute_loss_func=self.mean_loss,
@@ -36,6 +53,8 @@ class StyleTrainer(Trainer):
         )
         self.remove_callback(PrinterCallback)
         self.add_callback(Progress())
+        # Not as Trainer's processing_class, by which it would change the model's configuration.
+        self.add_callback(_KeepTokenizer(tokenizer))
 
     def mean_loss(
         self, outputs: Any, labels: torch.Tensor, num_items_in_batch: Any = None
@@ -79,12 +98,12 @@ class StyleTrainer(Trainer):
             at_the_end(state)
         self._load_from_checkpoint(str(checkpoint.parent / Path(best).name if best else checkpoint))
 
-    def save_final(self, tokenizer: Any) -> None:
+    def save_final(self) -> None:
         """Write model and tokenizer as ``save_pretrained`` does, in the first process only."""
         self.save_model(self.args.output_dir, _internal_call=True)
         if self.args.should_save:
             folder = Path(str(self.args.output_dir))
-            tokenizer.save_pretrained(folder)
+            self.tokenizer.save_pretrained(folder)
             # A pickle of this machine's paths; the record has the arguments in plain text.
             (folder / TRAINING_ARGS_NAME).unlink(missing_ok=True)
             for weights in folder.glob("*.safetensors"):
