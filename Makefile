@@ -9,7 +9,7 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 export HF_HUB_OFFLINE := 1
 export TOKENIZERS_PARALLELISM := true
 
-.PHONY: demo test test-fast lint format clean
+.PHONY: demo test test-fast bench lint format clean
 
 demo: $(VENV)/installed  ## Fine-tune a real encoder at two overlaps, score it with lm_eval, report
 	examples/demo.sh
@@ -19,6 +19,9 @@ test: $(VENV)/installed  ## The whole suite
 
 test-fast: $(VENV)/installed  ## All but the end-to-end tests
 	python -m pytest -m "not slow"
+
+bench: $(VENV)/installed  ## Ours beside its peers, into docs/performance.md (needs idle cores)
+	python -m benchmarks --output docs/performance.md
 
 lint: $(VENV)/installed  ## Format, lint and type checks
 	ruff format --check .

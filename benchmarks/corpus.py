@@ -1,35 +1,118 @@
 """Building a corpus from a table: time and peak memory as the table grows.
 
-    python benchmarks/corpus.py                               # 10^4, 10^5 and 10^6 contents
-    python benchmarks/corpus.py --contents 5000000            # ten million rows
-    python benchmarks/corpus.py --format parquet
-
 The table is long, two texts a content of about 20 words each, drawn from 30,000 words by Zipf's
 law; the second text keeps 70 % of the first one's words. Every size is built cold in a process of
-its own. CPU time is what counts on a machine that others use too. Peak memory is given twice: what
-the process holds itself (anonymous), and all that was resident, in which the system also counts
-the pages of mapped files that it can take back at any time.
+its own. Peak memory is given twice: what the process holds itself (anonymous), and all that was
+resident, in which the system also counts the pages of mapped files that it can take back at any
+time.
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
-import json
-import os
-import resource
-import subprocess
-import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+
+from benchmarks.answers import DisagreementError
+from benchmarks.runner import Run, Worker
+from benchmarks.section import Section
+from benchmarks.spread import Spread
+
+TITLE = "Building a corpus from a table"
 
 WORDS = 30_000
 LENGTH = 20
 BATCH = 20_000
+
+
+@dataclass(frozen=True)
+class Size:
+    """Contents of every table, and its format: ``csv`` or ``parquet``."""
+
+    contents: tuple[int, ...]
+    format: str = "csv"
+
+
+SIZES = {
+    "quick": Size((500,)),
+    "standard": Size((10_000, 100_000)),
+    "full": Size((10_000, 100_000, 1_000_000)),
+}
+
+
+def run(size: Size, rounds: int) -> Section:
+    """Measure.
+
+    Raises:
+        DisagreementError: a corpus does not hold what its table holds.
+    """
+    rows = []
+    answers: dict[int, Mapping[str, Any]] = {}
+    for contents in size.contents:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"table.{size.format}"
+            write_table(path, contents)
+            runs = []
+            for number in range(rounds):
+                # A new process every time: what one build leaves in memory helps the next.
+                options = {"path": str(path), "cache": str(Path(folder) / f"cache {number}")}
+                with Worker(f"{contents:,}", "benchmarks.corpus:build", **options) as worker:
+                    runs.append(worker.run())
+            rows.append(_row(contents, path.stat().st_size / 2**20, runs))
+            answers[contents] = runs[-1].answer
+    return Section(
+        work=f"Cold, from a {size.format} table of two styles with {LENGTH} words a text.",
+        header=("contents", "table", "cold build", "per content", "warm", "own memory", "resident"),
+        rows=rows,
+        notes=check(answers),
+    )
+
+
+def profiled(size: Size) -> dict[str, float]:
+    """Where the build of the largest table spends its time."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"table.{size.format}"
+        write_table(path, size.contents[-1])
+        options = {"path": str(path), "cache": str(Path(folder) / "cache")}
+        with Worker("corpus", "benchmarks.corpus:build", profile=True, **options) as worker:
+            return dict(worker.run().phases)
+
+
+def check(answers: Mapping[int, Mapping[str, Any]]) -> list[str]:
+    """See that every content is there, and that the cache gives back what was built.
+
+    Raises:
+        DisagreementError: contents are missing, or the warm corpus is another one.
+    """
+    for contents, answer in answers.items():
+        if answer["contents"] != contents or answer["fingerprint"] != answer["again"]:
+            raise DisagreementError(
+                f"a table of {contents:,} contents gave {answer['contents']:,}, built as "
+                f"{answer['fingerprint']} and read from the cache as {answer['again']}"
+            )
+    return ["Every content of the tables is in the corpus, and the cache gives back the same."]
+
+
+def _row(contents: int, table_mb: float, runs: Sequence[Run]) -> tuple[str, ...]:
+    cold = Spread.of(run.seconds for run in runs)
+    own = max(run.answer["own_mb"] for run in runs)
+    resident = max(run.peak_mb for run in runs)
+    return (
+        f"{contents:,}",
+        f"{table_mb:,.0f} MB",
+        f"{cold.text()} s",
+        f"{1e6 * cold.median / contents:.0f} µs",
+        f"{Spread.of(run.answer['warm'] for run in runs).text()} s",
+        f"{own:,.0f} MB",
+        f"{resident:,.0f} MB",
+    )
 
 
 def write_table(path: Path, contents: int) -> None:
@@ -81,74 +164,43 @@ class Anonymous(threading.Thread):
         self.peak = 0.0
 
     def run(self) -> None:
-        while True:
-            with open("/proc/self/status") as file:
-                held = next(line for line in file if line.startswith("RssAnon"))
+        status = Path("/proc/self/status")
+        while status.exists():
+            held = next(one for one in status.read_text().splitlines() if one.startswith("RssAnon"))
             self.peak = max(self.peak, int(held.split()[1]) / 1024)
             time.sleep(0.02)
 
 
-def measure(path: Path, cache: Path) -> dict[str, float]:
-    """Build one corpus in this process."""
+def build(path: str, cache: str) -> Callable[[Any], Any]:
+    """Work: one corpus, cold; then the same from the cache."""
     import datasets
-    import pyarrow.csv  # noqa: F401  loaded before the clock starts, as in any program that uses us
-    import scipy.sparse  # noqa: F401
+    import pyarrow.csv
+    import scipy.sparse
 
+    from benchmarks.runner import Timed
     from style_overlap.corpus import load_corpus
 
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    watch = Anonymous()
-    watch.start()
-    start, cpu = time.perf_counter(), time.process_time()
-    corpus = load_corpus(str(path), cache_dir=cache)
-    cold, cpu = time.perf_counter() - start, time.process_time() - cpu
-    anonymous = watch.peak
-    start = time.perf_counter()
-    again = load_corpus(str(path), cache_dir=cache)
-    assert again.fingerprint == corpus.fingerprint
-    assert datasets is not None
-    return {
-        "contents": len(corpus),
-        "cold": cold,
-        "cpu": cpu,
-        "warm": time.perf_counter() - start,
-        "before": before,
-        "anonymous": anonymous,
-        "resident": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-    }
+    # Loaded before the clock starts, as in any program that uses us.
+    assert all((datasets, pyarrow.csv, scipy.sparse))
 
+    def work(_: Any) -> Timed:
+        watch = Anonymous()
+        watch.start()
+        start = time.perf_counter()
+        corpus = load_corpus(path, cache_dir=cache)
+        cold, own = time.perf_counter() - start, watch.peak
+        start = time.perf_counter()
+        again = load_corpus(path, cache_dir=cache)
+        warm = time.perf_counter() - start
+        return Timed(
+            cold,
+            {
+                "contents": len(corpus),
+                "fingerprint": corpus.fingerprint,
+                "again": again.fingerprint,
+                "warm": warm,
+                "own_mb": own,
+            },
+        )
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--contents", type=int, nargs="+", default=[10**4, 10**5, 10**6])
-    parser.add_argument("--format", choices=("csv", "parquet"), default="csv")
-    parser.add_argument("--folder", type=Path, help="where tables and caches go while it runs")
-    parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.one:
-        print(json.dumps(measure(options.one, options.one.parent / "cache")))
-        return
-    columns = "contents,rows,table,cold build,CPU,per content,warm start,own memory,resident"
-    print(f"| {columns.replace(',', ' | ')} |")
-    print(f"|{' --- |' * len(columns.split(','))}")
-    for contents in options.contents:
-        with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-            path = Path(folder) / f"table.{options.format}"
-            write_table(path, contents)
-            command = [sys.executable, __file__, "--one", str(path)]
-            done = subprocess.run(command, capture_output=True, text=True, env=os.environ)
-            if done.returncode:
-                sys.exit(done.stderr)
-            found = json.loads(done.stdout)
-            print(
-                f"| {contents:,} | {2 * contents:,} | {path.stat().st_size / 2**20:,.0f} MB "
-                f"| {found['cold']:.1f} s | {found['cpu']:.1f} s "
-                f"| {1e6 * found['cpu'] / contents:.0f} µs "
-                f"| {found['warm']:.1f} s | {found['anonymous']:.0f} MB "
-                f"| {found['resident']:.0f} MB |",
-                flush=True,
-            )
-
-
-if __name__ == "__main__":
-    main()
+    return work

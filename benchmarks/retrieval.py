@@ -1,47 +1,126 @@
-"""Both-way retrieval side by side with its peers: time, peak memory, same answers.
-
-    python benchmarks/retrieval.py                      # 20,000 x 20,000, about a minute
-    python benchmarks/retrieval.py --n 100000 --threads 2
+"""Both-way retrieval side by side with its peers.
 
 The work is the same for all: given features of two versions, find for every text of each the
-nearest text of the other. ``style_overlap`` also gives exact ranks and shares ties. Peers:
+nearest text of the other. Ours also gives exact ranks and shares ties. Peers are
 ``sentence_transformers.util.semantic_search`` at its defaults and faiss's flat index; one that is
-not installed is left out. Every contender runs in a process of its own, so that peak memory is
-its own; "over imports" leaves out what was there before the search, the features included.
+not installed is left out.
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
-import json
-import os
-import resource
-import subprocess
-import sys
-import tempfile
-import time
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-OURS = "style_overlap"
+from benchmarks.answers import DisagreementError
+from benchmarks.runner import Worker, alternate
+from benchmarks.section import HEADER, Section, compared
+
+TITLE = "Retrieval"
+
+
+@dataclass(frozen=True)
+class Size:
+    """Texts in each version, and dimensions of their features."""
+
+    n: int
+    d: int = 384
+
+
+SIZES = {"quick": Size(600), "standard": Size(15_000), "full": Size(100_000)}
+
+OURS = "ours"
 PEERS = {"semantic_search": "sentence_transformers", "faiss": "faiss"}
+MEMORY_GB = 2.0
+
+Array = npt.NDArray[np.float32]
 
 
-def features(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two noisy views of n contents: three in four are found at the default size."""
+def run(size: Size, rounds: int) -> Section:
+    """Measure and compare.
+
+    Raises:
+        DisagreementError: they find other texts.
+    """
+    names = [OURS, *(peer for peer, module in PEERS.items() if importlib.util.find_spec(module))]
+    absent = [peer for peer in PEERS if peer not in names]
+    found = alternate(
+        [
+            Worker(name, "benchmarks.retrieval:contender", search=name, n=size.n, d=size.d)
+            for name in names
+        ],
+        rounds,
+    )
+    told = check({name: runs[-1].answer for name, runs in found.items()})
+    peak = max(run.peak_mb for run in found[OURS]) / 1024
+    met = "met" if peak <= MEMORY_GB else "missed"
+    return Section(
+        work=f"{size.n:,} x {size.n:,} texts, d = {size.d}, both directions.",
+        header=HEADER,
+        rows=compared(found, OURS, dict.fromkeys(names[1:], 1.0)),
+        notes=[
+            *told,
+            f"Peak memory of ours, features and imports included: {peak:.2f} GB "
+            f"({MEMORY_GB:g} GB at most at 100,000 texts: {met} here).",
+            *(f"{peer} is not installed here: left out." for peer in absent),
+        ],
+    )
+
+
+def profiled(size: Size) -> dict[str, float]:
+    """Where our retrieval spends its time."""
+    options = {"search": OURS, "n": size.n, "d": size.d}
+    with Worker(OURS, "benchmarks.retrieval:contender", profile=True, **options) as worker:
+        return dict(worker.run().phases)
+
+
+def check(answers: Mapping[str, npt.NDArray[np.float64]]) -> list[str]:
+    """Compare which texts are found.
+
+    Raises:
+        DisagreementError: one text in ten thousand, and more than one, is found by one and not by
+            the other: fp32 similarities of equal size are ranked by rounding.
+    """
+    told = []
+    for name in list(answers)[1:]:
+        differing = int((np.abs(answers[name] - answers[OURS]) > 0.5).sum())
+        allowed = max(1, answers[OURS].size // 10_000)
+        if answers[name].shape != answers[OURS].shape or differing > allowed:
+            raise DisagreementError(
+                f"{OURS} and {name} differ in {differing} of {answers[OURS].size} answers, "
+                f"{allowed} at most may"
+            )
+        told.append(f"{differing} of {answers[OURS].size:,} answers differ from {name}'s.")
+    return told
+
+
+def contender(search: str, n: int, d: int) -> Callable[[Any], npt.NDArray[np.float64]]:
+    """Work: whether the nearest text is the right one, shape (2, n)."""
+    find = {OURS: ours, "semantic_search": semantic_search, "faiss": faiss}[search]
+    find(*features(64, d))  # imports and warms up
+    a, b = features(n, d)
+    return lambda _: find(a, b)
+
+
+def features(n: int, d: int) -> tuple[Array, Array]:
+    """Two noisy views of n contents: three in four are found at 20,000 texts."""
     rng = np.random.default_rng(0)
     content = rng.standard_normal((n, d), dtype=np.float32)
     noise = rng.standard_normal((2, n, d), dtype=np.float32) * 1.8
     return content + noise[0], content + noise[1]
 
 
-def unit(x: np.ndarray) -> np.ndarray:
+def unit(x: Array) -> Array:
+    """Rows of length 1."""
     return x / np.linalg.norm(x, axis=1, keepdims=True)
 
 
-def ours(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def ours(a: Array, b: Array) -> npt.NDArray[np.float64]:
+    """``style_overlap``."""
     from style_overlap.probe.retrieval import retrieve
 
     found = retrieve(a, b)
@@ -49,7 +128,8 @@ def ours(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.stack([found.ab.credit, found.ba.credit])
 
 
-def semantic_search(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def semantic_search(a: Array, b: Array) -> npt.NDArray[np.float64]:
+    """sentence-transformers, at its default sizes of chunks."""
     import torch
     from sentence_transformers.util import dot_score
     from sentence_transformers.util import semantic_search as search
@@ -62,7 +142,8 @@ def semantic_search(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.array(hits, dtype=float)
 
 
-def faiss(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def faiss(a: Array, b: Array) -> npt.NDArray[np.float64]:
+    """faiss, exact search."""
     from faiss import IndexFlatIP
 
     hits = []
@@ -72,70 +153,3 @@ def faiss(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         index.add(gallery)
         hits.append(index.search(queries, 1)[1][:, 0] == np.arange(len(queries)))
     return np.array(hits, dtype=float)
-
-
-def peak_mb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def measure(name: str, n: int, d: int, answer: Path) -> None:
-    """Run one contender in this process; print its figures, write its answer."""
-    contender = {OURS: ours, "semantic_search": semantic_search, "faiss": faiss}[name]
-    contender(*features(64, d))  # imports and warms up
-    a, b = features(n, d)
-    before, wall, cpu = peak_mb(), time.perf_counter(), time.process_time()
-    hits = contender(a, b)
-    figures = {
-        "wall_s": time.perf_counter() - wall,
-        "cpu_s": time.process_time() - cpu,
-        "peak_mb": peak_mb(),
-        "over_imports_mb": peak_mb() - before,
-    }
-    np.save(answer, hits)
-    print(json.dumps(figures))
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--n", type=int, default=20_000, help="texts in each version")
-    parser.add_argument("--d", type=int, default=384, help="dimensions")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--measure", nargs=2, metavar=("NAME", "FILE"), help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.measure:
-        measure(args.measure[0], args.n, args.d, Path(args.measure[1]))
-        return
-
-    names = [OURS, *(peer for peer, module in PEERS.items() if importlib.util.find_spec(module))]
-    environment = os.environ | {
-        name: str(args.threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-    }
-    print(f"{args.n:,} x {args.n:,}, d = {args.d}, {args.threads} threads, both directions")
-    figures, answers = {}, {}
-    with tempfile.TemporaryDirectory() as folder:
-        for name in names:
-            answer = Path(folder) / f"{name}.npy"
-            size = ["--n", str(args.n), "--d", str(args.d)]
-            command = [sys.executable, __file__, *size, "--measure", name, str(answer)]
-            done = subprocess.run(
-                command, env=environment, stdout=subprocess.PIPE, text=True, check=True
-            )
-            figures[name], answers[name] = json.loads(done.stdout), np.load(answer)
-            row = figures[name]
-            print(
-                f"{name:16} wall {row['wall_s']:7.1f} s  cpu {row['cpu_s']:7.1f} s"
-                f"  peak {row['peak_mb']:6.0f} MB  (+{row['over_imports_mb']:.0f} over imports)"
-                f"  top-1 {answers[name].mean():.4f}",
-                flush=True,
-            )
-    for name in names[1:]:
-        differ = int((np.abs(answers[name] - answers[OURS]) > 0.5).sum())
-        print(
-            f"{OURS} / {name}: wall {figures[OURS]['wall_s'] / figures[name]['wall_s']:.2f}, "
-            f"cpu {figures[OURS]['cpu_s'] / figures[name]['cpu_s']:.2f}; "
-            f"{differ} of {2 * args.n:,} answers differ"
-        )
-
-
-if __name__ == "__main__":
-    main()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from dataclasses import replace
 
 import pytest
@@ -320,6 +321,31 @@ def test_the_live_table_lists_what_runs(jobs):
         console.print(progress.table())
     assert "0 of 4 done" in captured.get()
     assert "running  some-encoder k=2 alpha=0.4 seed=0" in captured.get()
+
+
+def test_in_a_terminal_the_table_stays_below_what_cells_print(jobs, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    progress = Progress(jobs, lambda: 2, estimate.Pace())
+    with progress.shown():
+        progress.began(jobs[0])
+        assert not sys.stderr.isatty()  # so that bars of single cells keep away
+        print("a warning of a cell", file=sys.stderr)
+        progress.ended(jobs[0], outcome(jobs[0].cell, "done", seconds=100.0))
+    assert sys.stderr is terminal
+    shown = terminal.getvalue()
+    places = [
+        shown.index("a warning of a cell"), shown.index("alpha=0.4 seed=0: done in 2 min"),
+        shown.rindex("1 of 4 done, 3 left, 2 min to go"),
+    ]  # fmt: skip
+    assert places == sorted(places)
+    assert shown.count("a warning of a cell") == 1
 
 
 def test_workers_get_a_gpu_each_or_a_share_of_the_cores(monkeypatch):

@@ -42,7 +42,8 @@ class Progress:
         self._parallel, self._pace = parallel, pace
         self._running: dict[str, tuple[str, float]] = {}
         self._waiting = 0
-        self._console = Console(stderr=True, highlight=False)
+        # The stream itself: what stands in sys.stderr while the table is shown writes to us.
+        self._console = Console(file=sys.stderr, highlight=False)
         self._live: Live | None = None
 
     @contextlib.contextmanager
