@@ -278,6 +278,15 @@ def test_galleries_of_another_size_or_other_projectors_are_never_averaged(tmp_pa
     assert len({curve.gallery for curve in study.curves}) == 2
 
 
+def test_whole_galleries_that_differ_by_the_split_of_their_seed_are_one_curve(tmp_path):
+    sizes = {0: 563, 1: 562, 2: 566}
+    probes = [probe(config(seed=s), summary=[summary(0.5, n=n)]) for s, n in sizes.items()]
+    (study,) = findings(records_of(tmp_path, *probes)).studies
+    (curve,) = study.curves
+    assert (curve.at("0.0").n, curve.n) == (3, "562–566")
+    assert curve.chance == pytest.approx(sum(1 / n for n in sizes.values()) / 3)
+
+
 def test_probes_of_encoders_that_were_never_fine_tuned_are_left_out_and_told(tmp_path):
     raw = probe(config())
     raw["checkpoint"]["config"] = None

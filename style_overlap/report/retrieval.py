@@ -31,7 +31,6 @@ class Curve:
         source: ``checkpoint`` or a control.
         features: ``h``, ``last/cls``, ...
         set: ``seen``, ``unseen`` or ``chosen`` pairs.
-        n: contents in the gallery.
         settings: how it was probed.
         recipe: how the fine-tunings were made.
         found: the summary of each fine-tuning.
@@ -42,7 +41,6 @@ class Curve:
     source: str
     features: str
     set: str
-    n: int
     settings: dict[str, Any] = field(compare=False)
     recipe: dict[str, Any] = field(compare=False)
     found: dict[Training, dict[str, Any]] = field(compare=False, default_factory=dict)
@@ -63,9 +61,20 @@ class Curve:
         return sorted({seed for _, seed in self.found})
 
     @property
+    def n(self) -> str:
+        """Contents in the gallery: one number, or the range over seeds.
+
+        Each data seed draws a test split of its own, and groups of contents stay whole, so that
+        splits differ by a few.
+        """
+        sizes = sorted({int(row["n"]) for row in self.found.values()})
+        return "–".join(map(str, sizes if len(sizes) < 2 else (sizes[0], sizes[-1])))
+
+    @property
     def chance(self) -> float | None:
-        """Top-1 of features that say nothing, about 1 / n."""
-        return next((row["chance"] for row in self.found.values() if row.get("chance")), None)
+        """Top-1 of features that say nothing, about 1 / n; mean over fine-tunings."""
+        known = [row["chance"] for row in self.found.values() if row.get("chance")]
+        return sum(known) / len(known) if known else None
 
     @property
     def pairs(self) -> int:
@@ -124,7 +133,7 @@ def _add(
 ) -> str | None:
     trained = record["checkpoint"]["config"]
     settings = {name: part.get(name) for name in _GALLERY}
-    shape = (row["source"], row["features"], row["set"], int(row["n"]))
+    shape = (row["source"], row["features"], row["set"])
     new = Curve(
         key_of(record), digest(settings), *shape, settings, recipe_of(trained, record["config"])
     )
@@ -159,7 +168,6 @@ def _order(curve: Curve) -> tuple[Any, ...]:
         curve.features != "h",
         curve.features,
         _place(SETS, curve.set),
-        curve.n,
     )
 
 

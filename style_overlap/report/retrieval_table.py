@@ -27,9 +27,9 @@ def retrieval(study: Study, curves: list[Curve], place: int) -> Table:
     """
     tuned = [curve for curve in curves if curve.depends_on_alpha]
     controls = [curve for curve in curves if not curve.depends_on_alpha]
-    columns = list(dict.fromkeys((c.features, c.set, c.n) for c in tuned))
+    columns = list(dict.fromkeys((c.features, c.set) for c in tuned))
     alphas = sorted({alpha for curve in tuned for alpha in curve.alphas}, key=float)
-    by_column = {(c.features, c.set, c.n): c for c in tuned}
+    by_column = {(c.features, c.set): c for c in tuned}
     body: list[tuple[str, ...]] = []
     for alpha in alphas:
         loss = study.matrix.loss(alpha)
@@ -59,7 +59,11 @@ def retrieval(study: Study, curves: list[Curve], place: int) -> Table:
         + f"{seeds_text(seeds)}), with the loss at the end of fine-tuning. ρ: Spearman's rank "
         "correlation of the means with α train; p: exact over all orders."
     )
-    header = ("α train", "loss", *(f"{features(f)}, {s}, N={n}" for f, s, n in columns))
+    header = (
+        "α train",
+        "loss",
+        *(f"{features(f)}, {s}, N={by_column[f, s].n}" for f, s in columns),
+    )
     name = "retrieval" if place == 0 else f"retrieval_{place + 1}"
     return Table(name, caption, header, tuple(body), tuple(notes))
 
@@ -69,11 +73,11 @@ def features(name: str) -> str:
     return FEATURES.get(name, printable(name, 30))
 
 
-def _control(controls: list[Curve], source: str, wanted: str, chosen: str, n: int) -> str:
+def _control(controls: list[Curve], source: str, wanted: str, chosen: str) -> str:
     for curve in controls:
         # A bag of words has one kind of features, which stands beside all.
         fits = curve.features == wanted or source == "bag of words"
-        if curve.source == source and curve.set == chosen and curve.n == n and fits:
+        if curve.source == source and curve.set == chosen and fits:
             level = curve.level()
             return percent(level.mean, level.sd)
     return DASH

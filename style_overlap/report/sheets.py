@@ -106,7 +106,7 @@ def _retrieval(studies: Iterable[Study]) -> Iterator[Sequence[object]]:
                 top1 = row["top1"]
                 yield (
                     *_name(study), curve.gallery[:12], curve.source, curve.features, curve.set,
-                    curve.n, curve.pairs, curve.chance, *training, top1.get("mean"),
+                    row["n"], curve.pairs, row.get("chance"), *training, top1.get("mean"),
                     top1.get("sd"), row.get("recall_at_5"), row.get("median_rank"),
                     study.matrix.losses.get(training),
                 )  # fmt: skip
