@@ -42,7 +42,9 @@ class Settings:
         batch: pairs in a batch, at most: each text's negatives.
         lr: learning rate of Adam.
         patience: epochs in a row without a better validation score after which to stop.
-        ridge: of the whitening, see ``whitening.Whitening``.
+        ridge: of the whitening, see ``whitening.Whitening``. Of the h of a MiniLM (d = 384) after
+            three epochs at alpha 0, with 320, 640 and 1,280 training contents, 0.1 found .41, .65
+            and .76 of 563 held-out ones, 1 found .61, .70 and .79, and 10 found .62, .72 and .77.
     """
 
     dim: int = 256
@@ -50,7 +52,7 @@ class Settings:
     batch: int = 512
     lr: float = 3e-3
     patience: int = 10
-    ridge: float = 0.1
+    ridge: float = 1.0
 
     def __post_init__(self) -> None:
         """Refuse what cannot train."""
