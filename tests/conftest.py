@@ -9,6 +9,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import random
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,12 @@ STYLES = ("KJV", "ASV", "WEB", "YLT", "DARBY")
 RESERVED = ("NHEB", "RWEBSTER")
 QUICK = {"learning_rate": 5e-3, "per_device_train_batch_size": 8, "num_train_epochs": 1}
 """Arguments of a fine-tuning of a second or two."""
+
+
+def hear_interrupts() -> None:
+    """``preexec_fn`` of a process that a test interrupts: under nohup, or in a shell's background,
+    the tests ignore Ctrl-C, and so would all that they start."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def make_corpus(

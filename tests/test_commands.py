@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import hear_interrupts
 from style_overlap.results import RECORD_NAME, read_json
 from tiny_models import make_checkpoint, make_encoder
 
@@ -179,7 +180,11 @@ def test_an_interrupt_leaves_a_run_that_the_same_command_takes_up(encoder, tmp_p
         *("--contents", "2000", "--set", "num_train_epochs=3", "--output", tmp_path / "run"),
     ]
     running = subprocess.Popen(
-        list(map(str, words)), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+        list(map(str, words)),
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        preexec_fn=hear_interrupts,
     )
     # The first whole checkpoint says that the first epoch is over.
     deadline = time.monotonic() + 300

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import hear_interrupts
 from style_overlap.results import read_json
 from sweep_cells import write_corpus
 
@@ -49,7 +50,9 @@ def start():
 
     def run(words: list[str], *more: str) -> subprocess.Popen[str]:
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        started.append(subprocess.Popen([*words, *more], **pipes, text=True))
+        started.append(
+            subprocess.Popen([*words, *more], **pipes, text=True, preexec_fn=hear_interrupts)
+        )
         return started[-1]
 
     yield run

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import QUICK, make_corpus
+from conftest import QUICK, hear_interrupts, make_corpus
 from style_overlap.errors import UsageError
 from style_overlap.results import file_digest, read_json
 from style_overlap.trainers.classifier import train
@@ -235,13 +235,21 @@ def test_of_two_processes_on_one_folder_the_second_gets_one_line(settings, tmp_p
     assert LOCK_NAME not in names(settings.output)
 
 
+def test_a_plan_that_another_process_is_writing_is_not_taken_for_somebody_elses_file(settings):
+    settings.output.mkdir()
+    (settings.output / f".{PLAN_NAME}.a1b2c3").touch()
+    assert not train(settings, corpus=CORPUS).already_done
+
+
 @pytest.mark.slow
 @pytest.mark.case(10)
 def test_ctrl_c_leaves_a_folder_that_the_same_command_goes_on_with(settings, tmp_path):
     settings = replace(settings, arguments={**QUICK, "save_strategy": "steps", "save_steps": 4})
     whole = train(replace(settings, output=tmp_path / "whole"), corpus=CORPUS)
     ready = tmp_path / "ready"
-    process = subprocess.Popen(command(settings, "--wait-at", 10, "--ready", ready))
+    process = subprocess.Popen(
+        command(settings, "--wait-at", 10, "--ready", ready), preexec_fn=hear_interrupts
+    )
     wait_for(ready.exists)
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) == 130

@@ -132,7 +132,10 @@ class RunFolder:
         if not self.path.is_dir():
             return
         names = {path.name for path in self.path.iterdir()}
-        if not names & {RECORD_NAME, PLAN_NAME} and (other := sorted(names - {LOCK_NAME})):
+        # Another process may be writing its plan at this moment, under a name of the moment.
+        ours = (LOCK_NAME, f".{PLAN_NAME}.", f".{RECORD_NAME}.")
+        other = sorted(name for name in names if not name.startswith(ours))
+        if other and not names & {RECORD_NAME, PLAN_NAME}:
             raise self._foreign(other[0])
 
     def _foreign(self, name: str) -> UsageError:
