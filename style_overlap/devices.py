@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import platform
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -60,7 +63,7 @@ def pick_device(name: str | torch.device | None = None) -> torch.device:
 
 
 def pick_dtype(name: str | torch.dtype | None, device: torch.device) -> torch.dtype:
-    """The number format of that name; ``auto`` is bf16 where the processor computes in it.
+    """The number format of that name; ``auto`` is bf16 where the processor is faster in it.
 
     Raises:
         UsageError: an unknown name.
@@ -94,14 +97,30 @@ def _device_count(kind: str) -> int:
 
 
 def _computes_bf16(device: torch.device) -> bool:
-    """Whether bf16 is there in hardware: emulated it is slower than fp32, and less exact."""
+    """Whether bf16 is faster than fp32: emulated, or on half of the units, it is not."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     if device.type != "cpu":
         return False
+    found = _capabilities()
+    if any(found.get(name) for name in ("amx_bf16", "sve_bf16", "bf16")):
+        return True
+    # Intel's cores do bf16 dot products on one of the two units that multiply in fp32: 80 GFLOP/s
+    # against 145 on a Xeon whose AMX is hidden by the hypervisor. AMD's do them on both.
+    return bool(found.get("avx512_bf16")) and not _made_by_intel()
+
+
+def _capabilities() -> Mapping[str, Any]:
     cpu: Any = torch.cpu
     if hasattr(cpu, "get_capabilities"):  # torch 2.13
-        found = cpu.get_capabilities()
-        return any(found.get(name) for name in ("avx512_bf16", "amx_bf16", "sve_bf16", "bf16"))
-    older = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-    return any(getattr(cpu, name)() for name in older if hasattr(cpu, name))
+        return cpu.get_capabilities()
+    older = {"avx512_bf16": "_is_avx512_bf16_supported", "amx_bf16": "_is_amx_tile_supported"}
+    return {name: getattr(cpu, asks)() for name, asks in older.items() if hasattr(cpu, asks)}
+
+
+def _made_by_intel() -> bool:
+    try:
+        name = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        name = platform.processor()
+    return "GenuineIntel" in name

@@ -310,7 +310,7 @@ def spoilt() -> list[Any]:
         found.append(pytest.param(name, change, id=f"{name}: {what}"))
 
     def score_limit(answers: Any, part: Any) -> None:
-        name = part.LIMITS["auto"]
+        name = part.LIMITS["bf16"]
         answers[name] = dict(_flip_all(list(answers[name].items())))
 
     def noise(answers: Any, part: Any) -> None:
@@ -319,7 +319,7 @@ def spoilt() -> list[Any]:
     def lost(answers: Any, part: Any) -> None:
         answers["semantic_search"][0, :5] = 0
 
-    add("score", "ours", lambda a, p: a.update({p.OURS["auto"]: _flip_all(a[p.PEER])}))
+    add("score", "bf16", lambda a, p: a.update({p.OURS["bf16"]: _flip_all(a[p.PEER])}))
     add("score", "fp32", lambda a, p: a.update({p.OURS["fp32"]: _flip_all(a[p.PEER])}))
     add("score", "fewer documents", lambda a, p: a.update({p.OURS["fp32"]: a[p.PEER][1:]}))
     add("score", "limit", score_limit)

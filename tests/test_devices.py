@@ -74,15 +74,18 @@ def test_an_unknown_number_format_is_refused(name):
 
 
 @pytest.mark.parametrize(
-    ("found", "dtype"),
+    ("found", "intel", "dtype"),
     [
-        ({"avx512_bf16": True}, torch.bfloat16),
-        ({"amx_bf16": True}, torch.bfloat16),
-        ({"avx512_f": True, "avx512_bf16": False}, torch.float32),
+        ({"avx512_bf16": True}, False, torch.bfloat16),
+        ({"avx512_bf16": True}, True, torch.float32),
+        ({"avx512_bf16": True, "amx_bf16": True}, True, torch.bfloat16),
+        ({"bf16": True}, False, torch.bfloat16),
+        ({"avx512_f": True, "avx512_bf16": False}, False, torch.float32),
     ],
 )
-def test_auto_is_bf16_only_where_the_cpu_computes_in_it(monkeypatch, found, dtype):
+def test_auto_is_bf16_only_where_the_cpu_is_faster_in_it(monkeypatch, found, intel, dtype):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: found, raising=False)
+    monkeypatch.setattr(devices, "_made_by_intel", lambda: intel)
     assert pick_dtype("auto", CPU) == dtype
 
 
@@ -91,6 +94,7 @@ def test_auto_asks_an_older_torch_in_its_own_way(monkeypatch, native, dtype):
     monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: native, raising=False)
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False, raising=False)
+    monkeypatch.setattr(devices, "_made_by_intel", lambda: False)
     assert pick_dtype("auto", CPU) == dtype
 
 

@@ -285,7 +285,7 @@ def test_bf16_keeps_the_resolution_of_the_logits(checkpoints, arch):
 
 
 def test_a_model_that_cannot_compute_in_bf16_is_loaded_in_fp32(checkpoints, monkeypatch, caplog):
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": True}, raising=False)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": True}, raising=False)
     with caplog.at_level(logging.INFO):
         encoder = Encoder.load(checkpoints("fnet"), device="cpu", dtype="auto")
     assert encoder.dtype == torch.float32

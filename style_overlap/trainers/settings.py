@@ -33,7 +33,7 @@ class TrainSettings:
         early_stopping: stop after so many evaluations in a row without a better matched
             validation accuracy, and keep the best; None trains to the end and keeps the last.
         dropout: replaces every dropout rate in the encoder's configuration; None leaves them.
-        dtype: ``auto`` computes in bf16 where the hardware has it, else in fp32; weights are
+        dtype: ``auto`` computes in bf16 where the hardware is faster in it, else fp32; weights are
             always fp32.
         arguments: any field of ``transformers.TrainingArguments``.
         keep_checkpoints: keep the intermediate ``checkpoint-*`` folders when all is done.
