@@ -12,6 +12,19 @@ from typing import Annotated
 import typer
 
 from style_overlap import __version__, cli_corpus, cli_leaderboard, cli_sweep
+from style_overlap.cli_options import (
+    Assignment,
+    ChunkVerses,
+    Contents,
+    Corpus,
+    Device,
+    Dropout,
+    DType,
+    EarlyStopping,
+    MaxLength,
+    Set,
+    Settings,
+)
 from style_overlap.errors import UsageError
 
 app = typer.Typer(
@@ -23,18 +36,6 @@ app = typer.Typer(
 )
 
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it; typer turns Ctrl-C into this exit code
-
-Corpus = Annotated[
-    str, typer.Option(help="Parallel corpus: bible, bible:KJV,WEB, texts.csv, folders:DIR, ...")
-]
-ChunkVerses = Annotated[
-    int, typer.Option(help="Consecutive verses per passage, in corpora of verses.")
-]
-Assignment = Annotated[
-    str, typer.Option(help="Which contents a style owns: contiguous regions or random ones.")
-]
-DType = Annotated[str, typer.Option(help="auto (bf16 where the hardware has it), fp32 or bf16.")]
-Device = Annotated[str | None, typer.Option(help="cpu, cuda:0, ...; by default the best one.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -56,31 +57,16 @@ def train(
     data_seed: Annotated[
         int | None, typer.Option(help="Seed of regions, splits and pools; as --seed if unset.")
     ] = None,
-    contents: Annotated[
-        int | None,
-        typer.Option(help="Train on this many contents only, thinned evenly; all if unset."),
-    ] = None,
+    contents: Contents = None,
     corpus: Corpus = "bible",
     chunk_verses: ChunkVerses = 5,
     assignment: Assignment = "contiguous",
-    max_length: Annotated[
-        int, typer.Option(help="Word pieces per passage, the rest is cut.")
-    ] = 256,
-    early_stopping: Annotated[
-        int | None,
-        typer.Option(help="Stop after this many epochs without a better validation accuracy."),
-    ] = None,
-    dropout: Annotated[
-        float | None, typer.Option(help="Dropout rate; as the encoder's configuration if unset.")
-    ] = None,
+    max_length: MaxLength = 256,
+    early_stopping: EarlyStopping = None,
+    dropout: Dropout = None,
     dtype: DType = "auto",
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Any field of TrainingArguments, as name=value; repeatable."),
-    ] = None,
-    settings: Annotated[
-        Path | None, typer.Option(help="YAML file of TrainingArguments fields.")
-    ] = None,
+    set_: Set = None,
+    settings: Settings = None,
     keep_checkpoints: Annotated[
         bool, typer.Option(help="Keep the intermediate checkpoint-* folders.")
     ] = False,
@@ -265,8 +251,6 @@ def probe(
     specs = [*(checkpoints or []), *(model or [])]
     if not specs:
         raise UsageError("which model? Give a checkpoint's folder, a hub id or package:NAME")
-    if pooling not in (None, "cls", "mean", "last"):
-        raise UsageError(f"--pooling is {pooling!r}: expected cls, mean or last")
     from style_overlap.checkpoints import training_record
     from style_overlap.probing import PROBES, ProbeOptions, Probing, save
     from style_overlap.report import probe_table
@@ -274,7 +258,7 @@ def probe(
     probing = Probing(
         ProbeOptions(
             layers=tuple(layer or ()),
-            pooling=pooling,  # type: ignore[arg-type]
+            pooling=pooling,  # type: ignore[arg-type]  # checked by Probing
             unseen=unseen,
             pair=versions,
             k=k,

@@ -9,6 +9,18 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from style_overlap.cli_options import (
+    Assignment,
+    ChunkVerses,
+    Contents,
+    Corpus,
+    Dropout,
+    DType,
+    EarlyStopping,
+    MaxLength,
+    Set,
+    Settings,
+)
 from style_overlap.errors import UsageError
 
 _MANY = ("--model", "--k", "--alphas", "--seeds", "--set")
@@ -68,39 +80,16 @@ def sweep(
     save_plan: Annotated[
         Path | None, typer.Option(help="Write the plan to this file; run nothing.")
     ] = None,
-    contents: Annotated[
-        int | None,
-        typer.Option(help="Train on this many contents only, thinned evenly; all if unset."),
-    ] = None,
-    corpus: Annotated[
-        str, typer.Option(help="Parallel corpus: bible, bible:KJV,WEB, texts.csv, folders:DIR, ...")
-    ] = "bible",
-    chunk_verses: Annotated[
-        int, typer.Option(help="Consecutive verses per passage, in corpora of verses.")
-    ] = 5,
-    assignment: Annotated[
-        str, typer.Option(help="Which contents a style owns: contiguous regions or random ones.")
-    ] = "contiguous",
-    max_length: Annotated[
-        int, typer.Option(help="Word pieces per passage, the rest is cut.")
-    ] = 256,
-    early_stopping: Annotated[
-        int | None,
-        typer.Option(help="Stop after this many epochs without a better validation accuracy."),
-    ] = None,
-    dropout: Annotated[
-        float | None, typer.Option(help="Dropout rate; as the encoder's configuration if unset.")
-    ] = None,
-    dtype: Annotated[
-        str, typer.Option(help="auto (bf16 where the hardware has it), fp32 or bf16.")
-    ] = "auto",
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Any field of TrainingArguments, as name=value; repeatable."),
-    ] = None,
-    settings: Annotated[
-        Path | None, typer.Option(help="YAML file of TrainingArguments fields.")
-    ] = None,
+    contents: Contents = None,
+    corpus: Corpus = "bible",
+    chunk_verses: ChunkVerses = 5,
+    assignment: Assignment = "contiguous",
+    max_length: MaxLength = 256,
+    early_stopping: EarlyStopping = None,
+    dropout: Dropout = None,
+    dtype: DType = "auto",
+    set_: Set = None,
+    settings: Settings = None,
     probe_every: Annotated[
         float | None,
         typer.Option(help="Probe while training, every so many epochs; not at all if unset."),

@@ -13,7 +13,14 @@ from unittest.mock import patch
 from style_overlap.errors import UsageError
 from style_overlap.names import ALPHAS, AlphaLike, alpha_text, as_alpha, task_name
 from style_overlap.overlap import SAMPLING
-from style_overlap.results import SCHEMA, digest, versions, write_json
+from style_overlap.results import (
+    SCHEMA,
+    checkpoint_part,
+    credit_by_content,
+    digest,
+    versions,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from style_overlap.tasks.style_overlap.docs import DataOptions
@@ -79,13 +86,7 @@ def evaluate(
     return {
         "schema": SCHEMA,
         "kind": "evaluation",
-        "checkpoint": {
-            "name": checkpoint,
-            "config": trained.get("config"),
-            "data": trained.get("data"),
-            "degenerate": trained.get("degenerate"),
-            "metrics": trained.get("metrics"),
-        },
+        "checkpoint": checkpoint_part(checkpoint, trained),
         "model": model,
         "config": {"k": k, "limit": limit, "sampling": SAMPLING, **asdict(options)},
         "tasks": {
@@ -158,9 +159,7 @@ def _run_harness(
 
 def _task_record(output: dict[str, Any], name: str, alpha: str) -> dict[str, Any]:
     scores, data = output["results"][name], output["configs"][name]["metadata"]
-    credit: dict[str, list[float]] = {}
-    for sample in output["samples"][name]:
-        credit.setdefault(sample["doc"]["content_id"], []).append(sample["acc"])
+    samples = output["samples"][name]
     return {
         "alpha_eval": alpha,
         "realised_alpha": data["realised_alpha"]["test"],
@@ -171,10 +170,8 @@ def _task_record(output: dict[str, Any], name: str, alpha: str) -> dict[str, Any
         "acc_stderr": scores["acc_stderr,none"],
         "macro_f1": scores["macro_f1,none"],
         "tie_rate": scores["tie_rate,none"],
-        "documents": len(output["samples"][name]),
-        # Sums and counts by content: passages of one content are not independent, so intervals
-        # are drawn over contents.
-        "credit": {content: [sum(got), len(got)] for content, got in sorted(credit.items())},
+        "documents": len(samples),
+        "credit": credit_by_content((s["doc"]["content_id"], s["acc"]) for s in samples),
     }
 
 

@@ -21,6 +21,12 @@ ALPHAS: tuple[Decimal, ...] = tuple(Decimal(step) / 10 for step in range(0, 11, 
 
 AlphaLike: TypeAlias = Decimal | str | float | int
 
+BASELINE = "baseline:"
+"""What the names of "encoders" begin with that are no encoders but a floor."""
+
+TFIDF = f"{BASELINE}tfidf"
+"""The bag of words that may stand in an encoder's place."""
+
 _TASK_NAME = re.compile(r"style_overlap_k(?P<k>[1-9]\d*)_a(?P<alpha>\d+(?:\.\d+)?)")
 
 
@@ -69,3 +75,14 @@ def parse_task_name(name: str) -> tuple[int, Decimal] | None:
         return int(match["k"]), as_alpha(match["alpha"])
     except UsageError:
         return None
+
+
+def is_baseline(model: str) -> bool:
+    """Whether this is a baseline's name and no encoder's.
+
+    Raises:
+        UsageError: a baseline that does not exist.
+    """
+    if model.startswith(BASELINE) and model != TFIDF:
+        raise UsageError(f"model is {model!r}: the only baseline is {TFIDF}")
+    return model == TFIDF

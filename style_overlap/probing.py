@@ -8,14 +8,14 @@ that several checkpoints share are computed once.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from style_overlap.checkpoints import is_classifier, training_record
+from style_overlap.checkpoints import HeadKind, is_classifier, training_record
 from style_overlap.corpus import ParallelCorpus, load_corpus
 from style_overlap.encoder import Encoder, Feature, TextModel
 from style_overlap.errors import UsageError
@@ -25,7 +25,7 @@ from style_overlap.probe.controls import untrained
 from style_overlap.probe.projectors import Settings
 from style_overlap.probe.run import PairResult, check_versions, probe_splits
 from style_overlap.probe.summary import feature_name, report
-from style_overlap.results import SCHEMA, digest, versions, write_json
+from style_overlap.results import SCHEMA, checkpoint_part, digest, versions, write_json
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +33,9 @@ PROBES = "probes"
 """Folder of a checkpoint that its probe records lie in."""
 
 Pair = tuple[str, str]
+
+Found = tuple[list[dict[str, Any]], list[dict[str, Any]]]
+"""Rows, one a pair, and their summaries, as records hold them."""
 
 
 @dataclass(frozen=True)
@@ -93,11 +96,13 @@ class Probing:
         for name, value in (("--seeds", options.seeds), ("--limit", options.limit)):
             if value is not None and value < 1:
                 raise UsageError(f"{name} is {value}: expected at least 1")
+        if options.pooling not in (None, "cls", "mean", "last"):
+            raise UsageError(f"--pooling is {options.pooling!r}: expected cls, mean or last")
         if options.k is not None and options.k < 2:
             raise UsageError(f"--k is {options.k}: a pair needs two styles")
         self.options, self.load = options, load
         self._corpora: dict[tuple[str, int], ParallelCorpus] = {}
-        self._controls: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {}
+        self._controls: dict[str, Found] = {}
 
     def run(self, spec: str) -> dict[str, Any]:
         """The record of one checkpoint.
@@ -119,30 +124,27 @@ class Probing:
         check_versions(corpus, [pair for pairs in sets.values() for pair in pairs])
         wants = self._wants(encoder)
         run = _Run(corpus, sets, data_seed, self.options)
-        rows, summary = run.encoder("checkpoint", encoder, wants)
         notes: list[str] = []
         max_length = encoder.max_length
+        read = [[feature_name(want) for want in wants], max_length]
+        parts = [run.encoder("checkpoint", encoder, wants)]
         if self.options.base:
-            found = self._base(spec, settings, wants, max_length, run, notes)
-            rows, summary = rows + found[0], summary + found[1]
+            parts.append(self._base(spec, settings, wants, max_length, run, notes))
         if self.options.untrained:
-            key = digest(["untrained", settings.get("model", spec), run.identity])
-            if key not in self._controls:
-                self._controls[key] = run.encoder("untrained", untrained(encoder), wants)
-            rows, summary = rows + self._controls[key][0], summary + self._controls[key][1]
+            parts.append(
+                self._control(
+                    ["untrained", settings.get("model", spec), *read, run.identity],
+                    lambda: run.encoder("untrained", untrained(encoder), wants),
+                )
+            )
         if self.options.bow:
-            key = digest(["bow", run.identity])
-            if key not in self._controls:
-                self._controls[key] = run.bag_of_words()
-            rows, summary = rows + self._controls[key][0], summary + self._controls[key][1]
+            parts.append(self._control(["bow", run.identity], run.bag_of_words))
+        rows, summary = ([row for part in parts for row in part[side]] for side in (0, 1))
         texts = {version: corpus.texts(version) for version in run.versions}
         return {
             "schema": SCHEMA,
             "kind": "probe",
-            "checkpoint": {
-                "name": spec,
-                **{key: trained.get(key) for key in ("config", "data", "degenerate", "metrics")},
-            },
+            "checkpoint": checkpoint_part(spec, trained),
             "model": {
                 "labels": list(encoder.labels),
                 "model_fingerprint": encoder.model_fingerprint,
@@ -224,17 +226,17 @@ class Probing:
         max_length: int | None,
         run: _Run,
         notes: list[str],
-    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    ) -> Found:
         model = settings.get("model")
         if model is None:
             raise UsageError(
                 f"--base: nothing in {spec} says what it was fine-tuned from; give that encoder as "
                 "one more checkpoint instead"
             )
-        key = digest(["base", model, [feature_name(want) for want in wants], run.identity])
-        if key not in self._controls:
-            head: Any = "untuned" if Feature() in wants else False
+
+        def probed() -> Found:
             load = {**self.load, "max_length": max_length}
+            head: HeadKind = "untuned" if Feature() in wants else False
             try:
                 encoder = Encoder.load(model, head=head, **load)
             except UsageError as error:
@@ -242,11 +244,20 @@ class Probing:
                     raise
                 encoder = Encoder.load(model, head=False, **load)
             known = [want for want in wants if want != Feature() or encoder.labels]
-            self._controls[key] = run.encoder("base", encoder, known)
-        found = self._controls[key]
+            return run.encoder("base", encoder, known)
+
+        names = [feature_name(want) for want in wants]
+        found = self._control(["base", model, names, max_length, run.identity], probed)
         if Feature() in wants and not any(row["features"] == "h" for row in found[1]):
             notes.append(f"{model} has no h before fine-tuning: what feeds the head is new")
         return found
+
+    def _control(self, identity: list[Any], probed: Callable[[], Found]) -> Found:
+        """What was found of a control, which checkpoints of one identity share."""
+        key = digest(identity)
+        if key not in self._controls:
+            self._controls[key] = probed()
+        return self._controls[key]
 
 
 class _Run:
@@ -268,9 +279,7 @@ class _Run:
         self.rows = np.flatnonzero(self.splits >= 0)
         self.identity = [corpus.fingerprint, sets, data_seed]
 
-    def encoder(
-        self, source: str, encoder: TextModel, wants: Sequence[Feature]
-    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    def encoder(self, source: str, encoder: TextModel, wants: Sequence[Feature]) -> Found:
         found = probe(
             encoder,
             self.corpus,
@@ -284,7 +293,7 @@ class _Run:
         )
         return self._report(source, ((feature_name(want), got) for want, got in found.items()))
 
-    def bag_of_words(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    def bag_of_words(self) -> Found:
         vectors = bag_of_words(self.corpus, self.versions, np.flatnonzero(self.splits == 0))
         found = probe_vectors(
             vectors,
@@ -296,9 +305,7 @@ class _Run:
         )
         return self._report("bag of words", [("tf-idf", found)])
 
-    def _report(
-        self, source: str, found: Iterable[tuple[str, list[PairResult]]]
-    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    def _report(self, source: str, found: Iterable[tuple[str, list[PairResult]]]) -> Found:
         rows: list[dict[str, Any]] = []
         summary: list[dict[str, Any]] = []
         for features, results in found:

@@ -9,6 +9,7 @@ import math
 import os
 import platform
 import tempfile
+from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,15 @@ RECORD_NAME = "style_overlap.json"
 
 PLAN_NAME = "style_overlap_plan.json"
 """The record without its results, which lies there while a checkpoint is being trained."""
+
+DYNAMICS_NAME = "dynamics.jsonl"
+"""The looks at a training, in the checkpoint's folder."""
+
+RUN_NAME = "run.json"
+"""The record of a sweep's cell, in its folder."""
+
+SWEEP_PLAN_NAME = "plan.json"
+"""The plan that lies in every folder of runs."""
 
 _PACKAGES = (
     "style-overlap",
@@ -134,6 +144,31 @@ def read_json(path: str | os.PathLike[str]) -> Any:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
         raise UsageError(f"{path} is not valid JSON: {error}") from error
+
+
+def checkpoint_part(name: str, trained: Mapping[str, Any]) -> dict[str, Any]:
+    """What a record of an evaluation or a probe says of its checkpoint.
+
+    Args:
+        name: of the checkpoint.
+        trained: the trainer's record, empty for a checkpoint that somebody else trained.
+    """
+    told = ("config", "data", "degenerate", "metrics")
+    return {"name": name, **{key: trained.get(key) for key in told}}
+
+
+def credit_by_content(scored: Iterable[tuple[str, float]]) -> dict[str, list[float]]:
+    """Sum of credit and number of passages of every content, sorted by content.
+
+    Passages of one content are not independent, so intervals are drawn over contents.
+
+    Args:
+        scored: content id and credit of every passage.
+    """
+    found: dict[str, list[float]] = {}
+    for content, credit in scored:
+        found.setdefault(content, []).append(credit)
+    return {content: [sum(got), len(got)] for content, got in sorted(found.items())}
 
 
 def versions() -> dict[str, str]:

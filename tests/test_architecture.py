@@ -20,7 +20,8 @@ LEVELS = {
     "embedding": 2, "lm": 2, "metrics": 2,
     "registry": 3, "evaluation": 3, "probing": 3, "report": 3,
     "leaderboard": 3, "sweep": 3,
-    "cli": 4, "cli_corpus": 4, "cli_leaderboard": 4, "cli_sweep": 4, "__main__": 4,
+    "cli": 4, "cli_options": 4, "cli_corpus": 4, "cli_leaderboard": 4, "cli_sweep": 4,
+    "__main__": 4,
 }  # fmt: skip
 WITHOUT_TORCH = (
     "errors", "names", "results", "scoring", "stats", "bootstrap", "corpus", "overlap", "report",

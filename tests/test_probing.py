@@ -98,6 +98,16 @@ def test_controls_stand_beside_the_checkpoint_and_are_computed_once(checkpoint, 
     ]
 
 
+def test_a_control_is_shared_only_by_those_who_read_the_same_features(checkpoint, base):
+    options = ProbeOptions(settings=SMALL, seeds=2, untrained=True, k=3, data_seed=4)
+    runs = Probing(options, dtype="fp32")
+    features = [
+        [row["features"] for row in runs.run(str(one))["summary"] if row["source"] == "untrained"]
+        for one in (checkpoint, base)
+    ]
+    assert features == [["h", "last/cls"], ["last/cls"]]
+
+
 @pytest.mark.case(3)
 def test_the_base_has_no_h_where_a_random_layer_would_make_it(tmp_path, checkpoint):
     # RoBERTa's head has a dense layer of its own, which no encoder's file holds.
@@ -133,6 +143,7 @@ def test_other_splits_than_the_checkpoints_are_refused(checkpoint):
         ({"layers": ("middle",)}, "--layer is 'middle': expected h, last or a layer's number"),
         ({"layers": ("99",)}, "layer is 99, the model has layers 0"),
         ({"limit": 0}, "--limit is 0"),
+        ({"pooling": "max"}, "--pooling is 'max': expected cls, mean or last"),
         ({"k": 1}, "--k is 1"),
         ({"contents": 61}, "corpus 'invented' has 60"),
     ],

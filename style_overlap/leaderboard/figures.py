@@ -23,7 +23,7 @@ PLAIN: Cell = ("0.0", "0.0")
 SHIFTED: Cell = ("0.0", "1.0")
 STYLE: Cell = ("1.0", "1.0")
 
-_Z = 1.959964  # a normal 95 % interval, where contents are not known
+Z_95 = 1.959964  # a normal 95 % interval, where contents are not known
 
 
 @dataclass(frozen=True)
@@ -160,8 +160,8 @@ def _accuracy(
     error = math.sqrt(sum(e * e for e in errors if e is not None)) / len(seeds)
     return Figure(
         value,
-        max(value - _Z * error, -1 if len(cells) > 1 else 0),
-        min(value + _Z * error, 1),
+        max(value - Z_95 * error, -1 if len(cells) > 1 else 0),
+        min(value + Z_95 * error, 1),
         told.sd,
         error,
         seeds,

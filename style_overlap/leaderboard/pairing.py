@@ -11,10 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from style_overlap.bootstrap import Interval, Scores, difference_interval, mean_interval
-from style_overlap.leaderboard.figures import Metric
+from style_overlap.leaderboard.figures import Z_95, Metric
 from style_overlap.leaderboard.observations import MOST_PASSAGES
-
-_Z = 1.959964
 
 Row = Mapping[str, Any]
 Tests = Mapping[str, Any]
@@ -146,7 +144,7 @@ def _unpaired(was: Mapping[str, Any], now: Mapping[str, Any], sign: int) -> Fall
         raise NotComparable(f"was measured with seeds {', '.join(was.get('seeds', []))}, not "
                             f"{', '.join(now.get('seeds', []))}")  # fmt: skip
     drop = sign * (was["value"] - now["value"])
-    error = _Z * math.hypot(*errors)
+    error = Z_95 * math.hypot(*errors)
     how = "not paired: one side has no credit by content"
     return Fall(was["value"], now["value"], drop, drop - error, drop + error, how)
 
@@ -156,4 +154,4 @@ def _stderr(figure: Mapping[str, Any]) -> float:
         return float(figure["stderr"])
     if figure.get("low") is None or figure.get("high") is None:
         raise NotComparable("has no interval on one side")
-    return float(figure["high"] - figure["low"]) / (2 * _Z)
+    return float(figure["high"] - figure["low"]) / (2 * Z_95)

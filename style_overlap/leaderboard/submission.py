@@ -21,7 +21,15 @@ from style_overlap.leaderboard import archive, strict
 from style_overlap.leaderboard.strict import Refused
 from style_overlap.report import records as report_records
 from style_overlap.report.records import Record, Records
-from style_overlap.results import RECORD_NAME, SCHEMA, dumps, to_json, write_bytes
+from style_overlap.results import (
+    DYNAMICS_NAME,
+    RECORD_NAME,
+    RUN_NAME,
+    SCHEMA,
+    dumps,
+    to_json,
+    write_bytes,
+)
 
 MANIFEST = "manifest.json"
 
@@ -110,7 +118,7 @@ def read(path: Path) -> dict[str, bytes]:
 def _members(read: Records) -> Iterable[tuple[str, str, Any]]:
     """(source, name in the archive, value) of all that is submitted."""
     for source, record in read.runs.items():
-        yield source, f"runs/{_hash(record)}/run.json", record
+        yield source, f"runs/{_hash(record)}/{RUN_NAME}", record
     for folder, found in (("evaluations", read.evaluations), ("probes", read.probes)):
         for source, record in found.items():
             if source not in read.runs:  # a run holds its own evaluation
@@ -120,7 +128,7 @@ def _members(read: Records) -> Iterable[tuple[str, str, Any]]:
             training = _training(source, dynamics)
             name = f"trained/{_hash(training)}"
             yield source, f"{name}/{RECORD_NAME}", training
-            yield source, f"{name}/{report_records.DYNAMICS}", list(dynamics.looks)
+            yield source, f"{name}/{DYNAMICS_NAME}", list(dynamics.looks)
 
 
 def _checkpoints(given: list[Path]) -> Iterable[tuple[str, str, Any]]:
@@ -169,7 +177,7 @@ def _bytes(value: Any) -> bytes:
 def _check(name: str, data: bytes) -> None:
     """Check one file against the schema of its kind."""
     folder = name.partition("/")[0]
-    if name.endswith(report_records.DYNAMICS):
+    if name.endswith(DYNAMICS_NAME):
         for line in data.splitlines():
             strict.check(strict.parse(line), "look")
         return

@@ -8,8 +8,8 @@ import re
 
 from style_overlap.leaderboard.board import Board, Row
 from style_overlap.leaderboard.figures import METRICS
+from style_overlap.report.wording import literal
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+.!|~&:/@-])")
 
 POINTS = ("reliance", "hoa")
@@ -28,9 +28,9 @@ def as_csv(board: Board) -> str:
     for row in board["rows"]:
         setting = row["setting"]
         styles, seeds = " ".join(setting["styles"]), " ".join(row["seeds"])
-        head = [row["rank"], _cell(row["encoder"]), setting["k"], _cell(styles),
-                _cell(setting["corpus"]), setting["corpus_fingerprint"], row["recipe"],
-                row["parameters"], _cell(seeds)]  # fmt: skip
+        head = [row["rank"], literal(row["encoder"]), setting["k"], literal(styles),
+                literal(setting["corpus"]), setting["corpus_fingerprint"], row["recipe"],
+                row["parameters"], literal(seeds)]  # fmt: skip
         figures = [row["figures"][m.name] for m in METRICS]
         told = [figure[end] for figure in figures for end in ("value", "low", "high", "sd")]
         writer.writerow(["" if value is None else value for value in [*head, *told]])
@@ -89,8 +89,3 @@ def show(row: Row, name: str) -> str:
 def escape(text: str) -> str:
     """A stranger's text in Markdown: no markup, no link, no cell or line of its own."""
     return _MARKUP.sub(r"\\\1", " ".join(text.split()))
-
-
-def _cell(text: str) -> str:
-    """A stranger's text in CSV: spreadsheets run what begins like a formula."""
-    return f"'{text}" if text.startswith(_FORMULA) else text

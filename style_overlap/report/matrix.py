@@ -21,9 +21,6 @@ Recipe = dict[str, Any]
 Training = tuple[str, int]
 """(alpha_train, seed): one fine-tuning, one row of a matrix for one seed."""
 
-BASELINE = "baseline:"
-"""What the names of "encoders" begin with that are no encoders but a floor."""
-
 _VARIED = ("alpha", "seed", "data_seed")  # what may differ between the cells of one matrix
 
 

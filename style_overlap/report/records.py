@@ -14,17 +14,19 @@ from typing import Any, NoReturn
 
 from style_overlap.errors import UsageError
 from style_overlap.report import shape
-from style_overlap.results import RECORD_NAME, digest
-
-PLAN = "plan.json"
-RUN = "run.json"
-DYNAMICS = "dynamics.jsonl"
+from style_overlap.results import (
+    DYNAMICS_NAME,
+    RECORD_NAME,
+    RUN_NAME,
+    SWEEP_PLAN_NAME,
+    digest,
+)
 
 # `evaluate --output` and `probe --output` put records into any folder: there they are known by
 # their names, which end in twelve digits of a hash.
 _HASH = 12 * "[0-9a-f]"
 _PATTERNS = (
-    PLAN, RUN, DYNAMICS, "evaluations/*.json", "probes/*.json",
+    SWEEP_PLAN_NAME, RUN_NAME, DYNAMICS_NAME, "evaluations/*.json", "probes/*.json",
     f"k[0-9]*-{_HASH}.json", f"{_HASH}.json",
 )  # fmt: skip
 _KINDS = ("evaluation", "probe", "run", "plan")
@@ -90,7 +92,7 @@ def read(paths: Iterable[str | Path]) -> Records:
     known: dict[str, str] = {}
     for file, named in _files([Path(path) for path in paths]):
         try:
-            if file.name == DYNAMICS:
+            if file.name == DYNAMICS_NAME:
                 _add_dynamics(records, str(file), _lines(file), _trained_beside(file))
                 continue
             record = _load(file)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 
 from style_overlap.report.study import Findings, Study
-from style_overlap.report.wording import printable
+from style_overlap.report.wording import literal, printable
 
 Rows = Iterable[Sequence[object]]
 
@@ -66,9 +66,7 @@ def _csv(header: Sequence[str], rows: Rows) -> str:
 def _cell(value: object) -> object:
     if not isinstance(value, str):
         return "" if value is None else value
-    value = printable(value, 300)
-    # A spreadsheet would run a text that begins like a formula.
-    return f"'{value}" if value[:1] in ("=", "+", "-", "@") else value
+    return literal(printable(value, 300))
 
 
 def _name(study: Study) -> tuple[object, ...]:

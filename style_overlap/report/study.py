@@ -8,16 +8,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from style_overlap.names import BASELINE, TFIDF
 from style_overlap.report.absent import Absent, absent
 from style_overlap.report.advantage import Advantage, advantage
-from style_overlap.report.matrix import BASELINE, Matrices, Matrix, Recipe, build, key_of
+from style_overlap.report.matrix import Matrices, Matrix, Recipe, build, key_of
 from style_overlap.report.records import Records
 from style_overlap.report.retrieval import Curve, curves
 from style_overlap.report.trajectories import Trajectories, trajectories
 from style_overlap.report.wording import listed, printable
 from style_overlap.results import digest
-
-TFIDF = "baseline:tfidf"
 
 _PATHS = ("package:", BASELINE)
 

@@ -20,6 +20,11 @@ def printable(name: object, length: int = _NAME) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
+def literal(text: str) -> str:
+    """A stranger's text in CSV: spreadsheets run what begins like a formula."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+
+
 def percent(mean: float | None, sd: float | None = None, digits: int = 1) -> str:
     """A share in percent as the paper prints it, ``94.9 ± 0.4``, or a dash."""
     if mean is None:

@@ -20,7 +20,7 @@ from style_overlap.corpus import ParallelCorpus
 from style_overlap.corpus.floor import MAX_ITER, BagOfWords
 from style_overlap.names import alpha_text, task_name
 from style_overlap.overlap import Sample, content_splits, sample
-from style_overlap.results import SCHEMA, digest, versions
+from style_overlap.results import SCHEMA, checkpoint_part, credit_by_content, digest, versions
 from style_overlap.sweep.plan import Cell
 from style_overlap.tasks.style_overlap.docs import OPTIONS, DataOptions
 from style_overlap.trainers.data import draw
@@ -77,10 +77,7 @@ def run(
     evaluation = {
         "schema": SCHEMA,
         "kind": "evaluation",
-        "checkpoint": {
-            "name": cell.folder,
-            **{name: training[name] for name in ("config", "data", "degenerate", "metrics")},
-        },
+        "checkpoint": checkpoint_part(cell.folder, training),
         "model": {
             "labels": list(drawn.styles),
             "model_fingerprint": fingerprint,
@@ -125,9 +122,6 @@ def _task(
     scores = words.scores(model, test)
     credit = scoring.tie_credit(scores, test.style)
     ids = _content_ids(corpus)
-    by_content: dict[str, list[float]] = {}
-    for row, got in zip(test.content.tolist(), credit.tolist(), strict=True):
-        by_content.setdefault(ids[row], []).append(got)
     return {
         "alpha_eval": alpha_text(alpha),
         "realised_alpha": drawn.realised["test"],
@@ -139,5 +133,7 @@ def _task(
         "macro_f1": scoring.macro_f1(scores, test.style),
         "tie_rate": scoring.tie_rate(scores),
         "documents": len(test),
-        "credit": {content: [sum(got), len(got)] for content, got in sorted(by_content.items())},
+        "credit": credit_by_content(
+            zip((ids[row] for row in test.content.tolist()), credit.tolist(), strict=True)
+        ),
     }

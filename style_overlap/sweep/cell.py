@@ -15,11 +15,10 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from style_overlap.results import SCHEMA, versions, write_json, write_text
+from style_overlap.results import RUN_NAME, SCHEMA, versions, write_json, write_text
 from style_overlap.sweep.faults import one_line, stop_if_hopeless
 from style_overlap.sweep.jobs import (
     ERROR_NAME,
-    RUN_NAME,
     Job,
     Outcome,
     done_record,

@@ -9,9 +9,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from style_overlap.results import digest
-from style_overlap.sweep.jobs import RUN_NAME
-from style_overlap.sweep.plan import Cell, is_baseline
+from style_overlap.names import is_baseline
+from style_overlap.results import RUN_NAME, digest
+from style_overlap.sweep.plan import Cell
 
 _VARIED = ("k", "alpha", "seed", "data_seed")
 

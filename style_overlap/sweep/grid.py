@@ -11,12 +11,11 @@ from typing import Any
 from style_overlap.checkpoints import resolve_model
 from style_overlap.corpus import ParallelCorpus
 from style_overlap.errors import UsageError
-from style_overlap.names import ALPHAS, AlphaLike, alpha_text, as_alpha
-from style_overlap.overlap import first_gap, sample
+from style_overlap.names import ALPHAS, AlphaLike, alpha_text, as_alpha, is_baseline
 from style_overlap.sweep import baseline
-from style_overlap.sweep.plan import Cell, Plan, is_baseline
+from style_overlap.sweep.plan import Cell, Plan
 from style_overlap.trainers.arguments import build, choose
-from style_overlap.trainers.data import thin
+from style_overlap.trainers.data import draw_splits
 from style_overlap.trainers.settings import TrainSettings
 
 
@@ -94,7 +93,8 @@ def grid(
             for alpha in levels:
                 settings = replace(recipe, k=k, alpha=alpha, seed=seed, data_seed=seed)
                 _looked_at(settings, probes.config()).check()
-                data[seed, k, alpha] = settings, *_draw(corpus, settings)
+                drawn, splits = draw_splits(settings, corpus)
+                data[seed, k, alpha] = settings, drawn.fingerprint, len(splits["train"])
     cells = []
     for model in dict.fromkeys(models):
         if not is_baseline(model):
@@ -149,22 +149,3 @@ def _config(settings: TrainSettings, probes: Probes) -> dict[str, Any]:
     if is_baseline(settings.model):
         return baseline.config(settings)
     return {**settings.config(), "arguments": choose(settings), "probe": probes.config()}
-
-
-def _draw(corpus: ParallelCorpus, settings: TrainSettings) -> tuple[str, int]:
-    """Fingerprint of a cell's sample, and number of its training texts."""
-    drawn = sample(corpus, settings.k, settings.alpha, settings.sampling_seed, settings.assignment)
-    train = drawn.splits["train"]
-    if settings.contents is not None:
-        if settings.contents > len(corpus):
-            raise UsageError(
-                f"--contents is {settings.contents}: corpus {corpus.name!r} has {len(corpus)}"
-            )
-        train = thin(train, settings.k, settings.contents / len(corpus))
-    if gap := first_gap({**drawn.splits, "train": train}, settings.k):
-        raise UsageError(
-            f"the {gap[0]} split has no text of {corpus.styles[gap[1]]}: k={settings.k} at "
-            f"alpha={alpha_text(settings.alpha)} needs more contents than the "
-            f"{settings.contents or len(corpus)} of corpus {corpus.name!r}"
-        )
-    return drawn.fingerprint, len(train)

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from style_overlap.results import read_json
-from style_overlap.sweep.plan import Cell, is_baseline
-
-RUN_NAME = "run.json"
-"""The record of a cell, in its folder."""
+from style_overlap.names import is_baseline
+from style_overlap.results import RUN_NAME, read_json
+from style_overlap.sweep.plan import Cell
 
 ERROR_NAME = "error.txt"
 """The traceback of a cell that failed, beside its record."""

@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from style_overlap.corpus import ParallelCorpus, load_corpus
-from style_overlap.names import as_alpha
+from style_overlap.names import as_alpha, is_baseline
+from style_overlap.results import DYNAMICS_NAME
 from style_overlap.sweep import baseline
 from style_overlap.sweep.grid import settings_of
 from style_overlap.sweep.jobs import Job, lacks_of
-from style_overlap.sweep.plan import is_baseline
-
-DYNAMICS_NAME = "dynamics.jsonl"
 
 
 def measure(job: Job) -> dict[str, Any]:

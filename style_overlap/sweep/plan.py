@@ -16,16 +16,10 @@ from filelock import FileLock
 
 from style_overlap.errors import UsageError
 from style_overlap.names import as_alpha
-from style_overlap.results import SCHEMA, digest, read_json, write_json
-
-PLAN_FILE = "plan.json"
-"""The plan that lies in every folder of runs."""
+from style_overlap.results import SCHEMA, SWEEP_PLAN_NAME, digest, read_json, write_json
 
 LOCKS = ".locks"
 """Folder of locks in a folder of runs: one a cell, and the plan's."""
-
-TFIDF = "baseline:tfidf"
-"""The name of the bag of words that may stand in an encoder's place."""
 
 
 @dataclass(frozen=True)
@@ -138,12 +132,13 @@ def extend_plan(runs: Path, plan: Plan) -> Plan:
     Raises:
         UsageError: the folder cannot be written to, or holds something else.
     """
-    path = runs / PLAN_FILE
+    path = runs / SWEEP_PLAN_NAME
     if runs.exists() and not runs.is_dir():
         raise UsageError(f"{runs} is a file: give a folder for --output")
     with locked(runs, "plan"):
-        whole = read_plan(path).with_cells_of(plan) if path.is_file() else plan
-        if not path.is_file() or whole != read_plan(path):
+        there = read_plan(path) if path.is_file() else None
+        whole = there.with_cells_of(plan) if there else plan
+        if whole != there:
             write_json(path, whole.to_json())
     return replace(plan, alphas_eval=whole.alphas_eval)
 
@@ -167,14 +162,3 @@ def short_name(model: str) -> str:
     """The last part of an encoder's name, fit for a folder."""
     last = model.rstrip("/").split("/")[-1].removeprefix("package:")
     return re.sub(r"[^A-Za-z0-9._]+", "-", last).strip("-.")[:60] or "encoder"
-
-
-def is_baseline(model: str) -> bool:
-    """Whether this is a baseline's name and no encoder's.
-
-    Raises:
-        UsageError: a baseline that does not exist.
-    """
-    if model.startswith("baseline:") and model != TFIDF:
-        raise UsageError(f"model is {model!r}: the only baseline is {TFIDF}")
-    return model == TFIDF

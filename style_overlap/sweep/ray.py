@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from style_overlap.errors import UsageError
+from style_overlap.results import SWEEP_PLAN_NAME
 from style_overlap.sweep.cell import lost, run
 from style_overlap.sweep.faults import SweepStoppedError
 from style_overlap.sweep.jobs import Job, Outcome
-from style_overlap.sweep.plan import PLAN_FILE
 
 RETRIES = 3
 """How often a cell is tried again whose node or process was lost, before it has failed."""
@@ -100,7 +100,7 @@ def _run(job: Job, directory: str) -> Outcome | str:
         job: the cell.
         directory: where the sweep was started, which relative names of encoders and corpora go by.
     """
-    if not (job.runs / PLAN_FILE).is_file():
+    if not (job.runs / SWEEP_PLAN_NAME).is_file():
         return (
             f"node {socket.gethostname()} has no {job.runs}: give an --output on storage that all "
             "nodes of the cluster share"

@@ -14,6 +14,7 @@ from torch.utils.data import Dataset, Sampler
 from style_overlap.batching import Layout, Tokens, pad, tokenise
 from style_overlap.corpus import ParallelCorpus
 from style_overlap.errors import UsageError
+from style_overlap.names import alpha_text
 from style_overlap.overlap import Sample, Split, evenly, first_gap, measure, sample
 from style_overlap.results import digest
 from style_overlap.trainers.settings import TrainSettings
@@ -58,8 +59,11 @@ class Drawn:
         }
 
 
-def draw(settings: TrainSettings, corpus: ParallelCorpus) -> Drawn:
+def draw_splits(settings: TrainSettings, corpus: ParallelCorpus) -> tuple[Sample, dict[str, Split]]:
     """Sample the corpus as the task of this k and alpha does, and thin the training split.
+
+    Returns:
+        The whole sample, and what is used of it.
 
     Raises:
         UsageError: the corpus cannot be sampled so, or a split lacks one of the styles.
@@ -72,12 +76,23 @@ def draw(settings: TrainSettings, corpus: ParallelCorpus) -> Drawn:
                 f"--contents is {settings.contents}: corpus {corpus.name!r} has {len(corpus)}"
             )
         splits["train"] = thin(splits["train"], settings.k, settings.contents / len(corpus))
-    styles = corpus.styles[: settings.k]
     if gap := first_gap(splits, settings.k):
         raise UsageError(
-            f"the {gap[0]} split has no text of {styles[gap[1]]}: k={settings.k} needs more "
-            f"contents than the {settings.contents or len(corpus)} of corpus {corpus.name!r}"
+            f"the {gap[0]} split has no text of {corpus.styles[gap[1]]}: k={settings.k} at "
+            f"alpha={alpha_text(settings.alpha)} needs more contents than the "
+            f"{settings.contents or len(corpus)} of corpus {corpus.name!r}"
         )
+    return drawn, splits
+
+
+def draw(settings: TrainSettings, corpus: ParallelCorpus) -> Drawn:
+    """What is drawn and thinned, with its texts.
+
+    Raises:
+        UsageError: as for ``draw_splits``.
+    """
+    drawn, splits = draw_splits(settings, corpus)
+    styles = corpus.styles[: settings.k]
     columns = [corpus.texts(style) for style in styles]
     texts = {
         name: [

@@ -137,8 +137,7 @@ def plan_looks(
     looks = len(_steps(asked["probe_every"], asked["probe_steps"], length))
     training = _passes(arguments) * length.texts
     per_look = max(int(SHARE * training / looks / versions), LEAST)
-    # Half of them for the gallery, which decides how exact a figure is; projectors of features
-    # with hundreds of dimensions find nearly as much from 80 contents as from 160 (MiniLM).
+    # Half of them for the gallery, which decides how exact a figure is.
     limit = min(per_look // 2, gallery)
     per_look = min(per_look, total - gallery + limit)
     contents = min(math.ceil((per_look - limit) * total / (total - gallery)), total)

@@ -13,14 +13,11 @@ from typing import Any
 from transformers import TrainerCallback
 
 from style_overlap.errors import UsageError
-from style_overlap.results import to_json, write_text
+from style_overlap.results import DYNAMICS_NAME, to_json, write_text
 from style_overlap.trainers.dynamics import Viewpoint
 from style_overlap.trainers.looks import Length, Looks
 from style_overlap.trainers.outcome import TrainingError
 from style_overlap.trainers.peers import Peers
-
-DYNAMICS_NAME = "dynamics.jsonl"
-"""The looks at a training, in its folder."""
 
 
 class Watch(TrainerCallback):
