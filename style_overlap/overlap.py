@@ -141,7 +141,7 @@ def sample(
     split_of = _draw_splits(corpus.groups, seed)
     order = np.arange(len(corpus))
     if assignment == "random":
-        order = np.argsort(_draw(order, seed, "regions"), kind="stable")
+        order = np.argsort(_draw(order, seed, "regions"))
     shared, contents, styles = [], [], []
     for region in range(k):
         pool = _interleave(order[region * n : (region + 1) * n], split_of, seed)
@@ -155,15 +155,22 @@ def sample(
     content, style_ids = np.concatenate(contents), np.concatenate(styles)
 
     # A fair mix of styles from the first example on: `--limit 10` must not see one class only.
-    mix = np.argsort(_draw(content * k + style_ids, seed, "examples"), kind="stable")
+    mix = np.argsort(_draw(content * k + style_ids, seed, "examples"))
     content, style_ids = content[mix], style_ids[mix]
-    is_shared = np.isin(content, np.concatenate(shared))
+    in_pool = np.zeros(len(corpus), dtype=np.bool_)
+    in_pool[np.concatenate(shared)] = True
+    is_shared, split_here = in_pool[content], split_of[content]
     splits = {}
     for number, name in enumerate(SPLITS):
-        here = split_of[content] == number
+        here = split_here == number
         splits[name] = Split(content[here], style_ids[here], is_shared[here])
-    whole = Split(content, style_ids, is_shared)
-    realised = {name: _realised(split) for name, split in {**splits, "all": whole}.items()}
+    counted = [_count(split.content, split.style, k) for split in splits.values()]
+    # No content is in two splits: what is counted of the splits adds up to the whole.
+    per_style, conditional = zip(*counted, strict=True)
+    counted.append((np.sum(per_style, axis=0), sum(conditional)))
+    realised = {
+        name: _realised(*counts) for name, counts in zip((*SPLITS, "all"), counted, strict=True)
+    }
     fingerprint = digest(
         {
             "corpus": corpus.fingerprint,
@@ -216,23 +223,37 @@ def measure(content: npt.ArrayLike, style: npt.ArrayLike) -> float:
     contents, styles = _codes(content), _codes(style)
     if len(contents) != len(styles):
         raise ValueError(f"{len(contents)} content ids, but {len(styles)} style labels")
-    p_style = np.bincount(styles) / max(len(styles), 1)
-    p_style = p_style[p_style > 0]
-    if len(p_style) < 2:
+    per_style, conditional = _count(contents, styles)
+    if np.count_nonzero(per_style) < 2:
         raise ValueError("alpha is undefined for fewer than two styles: H(S) = 0")
-    pairs = _codes(contents * (int(styles.max()) + 1) + styles)
-    per_pair = np.bincount(pairs)
-    per_content = np.bincount(contents)
-    # H(S|C): every example adds -log p(s|c) / n
-    conditional = np.log(per_content[contents] / per_pair[pairs]).mean()
-    return float(np.clip(conditional / -(p_style * np.log(p_style)).sum(), 0, 1))
+    return _alpha(per_style, conditional)
 
 
-def _realised(split: Split) -> float | None:
-    if len(np.unique(split.style)) < 2:
+def _count(contents: IntArray, styles: IntArray, k: int = 0) -> tuple[IntArray, float]:
+    """n_s of at least k styles, and n H(S|C) = sum_c n_c log n_c - sum_cs n_cs log n_cs."""
+    per_style = np.bincount(styles, minlength=k)
+    pairs = _codes(contents * len(per_style) + styles)
+    return per_style, _n_log_n(np.bincount(contents)) - _n_log_n(np.bincount(pairs))
+
+
+def _alpha(per_style: IntArray, conditional: float) -> float:
+    """Eq. 1 of what was counted; n H(S) = n log n - sum_s n_s log n_s."""
+    n = int(per_style.sum())
+    return float(np.clip(conditional / (n * np.log(n) - _n_log_n(per_style)), 0, 1))
+
+
+def _n_log_n(counts: IntArray) -> float:
+    """The sum of n log n over cells of n examples; cells are many, different counts are few."""
+    cells = np.bincount(counts)
+    n = 1 + np.flatnonzero(cells[1:])
+    return float((cells[n] * n * np.log(n)).sum())
+
+
+def _realised(per_style: IntArray, conditional: float) -> float | None:
+    if np.count_nonzero(per_style) < 2:
         return None
     # Twelve digits: beyond them stands only the rounding of logarithms.
-    return round(measure(split.content, split.style), 12)
+    return round(_alpha(per_style, conditional), 12)
 
 
 def _codes(values: npt.ArrayLike | Iterable[Any]) -> IntArray:
@@ -240,8 +261,8 @@ def _codes(values: npt.ArrayLike | Iterable[Any]) -> IntArray:
     array = np.asarray(values)
     if array.dtype.kind in "iu" and array.size:
         low, high = int(array.min()), int(array.max())
-        if low >= 0 and high < 4 * array.size + 1024:
-            return array.astype(np.int64)
+        if low >= 0 and high < 16 * array.size + 1024:  # to count up to there is cheaper
+            return array.astype(np.int64, copy=False)
         return np.unique(array, return_inverse=True)[1].astype(np.int64)
     index: dict[Any, int] = {}
     return np.array([index.setdefault(value, len(index)) for value in array.tolist()], np.int64)
@@ -253,20 +274,18 @@ def _draw_splits(groups: IntArray, seed: int) -> IntArray:
     Every ten neighbouring groups hold one test and one validation group, so that each region and
     each pool gets its tenth.
     """
-    first, group = (
-        np.unique(groups, return_index=True)[1],
-        np.unique(groups, return_inverse=True)[1],
-    )
-    position = np.argsort(np.argsort(first, kind="stable"), kind="stable")[group]
+    _, first, group = np.unique(groups, return_index=True, return_inverse=True)
+    position = np.empty(len(first), np.int64)
+    position[np.argsort(first, kind="stable")] = np.arange(len(first))
     slots = -(-len(first) // _BLOCK) * _BLOCK
     draws = _draw(np.arange(slots), seed, "splits").reshape(-1, _BLOCK)
-    ranks = np.argsort(np.argsort(draws, axis=1, kind="stable"), axis=1, kind="stable").ravel()
-    return np.where(ranks < 2, 2 - ranks, 0)[position]
+    ranks = np.argsort(np.argsort(draws, axis=1), axis=1).ravel()
+    return np.where(ranks < 2, 2 - ranks, 0)[position[group]]
 
 
 def _interleave(contents: IntArray, split_of: IntArray, seed: int) -> IntArray:
     """The contents in drawn order, each split spread evenly: every run has its 80/10/10."""
-    drawn = contents[np.argsort(_draw(contents, seed, "pools"), kind="stable")]
+    drawn = contents[np.argsort(_draw(contents, seed, "pools"))]
     place = np.empty(len(drawn))
     for split in range(len(SPLITS)):
         members = np.flatnonzero(split_of[drawn] == split)
@@ -275,7 +294,10 @@ def _interleave(contents: IntArray, split_of: IntArray, seed: int) -> IntArray:
 
 
 def _draw(values: IntArray, seed: int, purpose: str) -> npt.NDArray[np.uint64]:
-    """A pseudo-random 64-bit number for every value, by SplitMix64; one stream per purpose."""
+    """A pseudo-random 64-bit number for every value, by SplitMix64; one stream per purpose.
+
+    Different values have different numbers, so no order by them depends on the way of sorting.
+    """
     stream = int(digest([purpose, seed])[:16], 16)
     with np.errstate(over="ignore"):
         z = (values.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
