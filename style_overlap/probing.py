@@ -8,34 +8,27 @@ that several checkpoints share are computed once.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from style_overlap.checkpoints import HeadKind, is_classifier, training_record
 from style_overlap.corpus import ParallelCorpus, load_corpus
-from style_overlap.encoder import Encoder, Feature, TextModel
+from style_overlap.encoder import Encoder, Feature
 from style_overlap.errors import UsageError
 from style_overlap.heads import Pooling
-from style_overlap.probe import bag_of_words, probe, probe_vectors, seen_pairs, unseen_pairs
-from style_overlap.probe.controls import untrained
+from style_overlap.probe import seen_pairs, unseen_pairs, untrained
+from style_overlap.probe.gallery import Found, Gallery, Pair
 from style_overlap.probe.projectors import Settings
-from style_overlap.probe.run import PairResult, check_versions, probe_splits
-from style_overlap.probe.summary import feature_name, report
+from style_overlap.probe.run import check_versions
+from style_overlap.probe.summary import feature_name
 from style_overlap.results import SCHEMA, checkpoint_part, digest, versions, write_json
 
 logger = logging.getLogger(__name__)
 
 PROBES = "probes"
 """Folder of a checkpoint that its probe records lie in."""
-
-Pair = tuple[str, str]
-
-Found = tuple[list[dict[str, Any]], list[dict[str, Any]]]
-"""Rows, one a pair, and their summaries, as records hold them."""
 
 
 @dataclass(frozen=True)
@@ -123,24 +116,33 @@ class Probing:
         sets = self._sets(encoder, corpus)
         check_versions(corpus, [pair for pairs in sets.values() for pair in pairs])
         wants = self._wants(encoder)
-        run = _Run(corpus, sets, data_seed, self.options)
+        options = self.options
+        gallery = Gallery(
+            corpus,
+            sets,
+            data_seed=data_seed,
+            contents=options.contents,
+            limit=options.limit,
+            seeds=range(options.seeds),
+            settings=options.settings,
+        )
         notes: list[str] = []
         max_length = encoder.max_length
         read = [[feature_name(want) for want in wants], max_length]
-        parts = [run.encoder("checkpoint", encoder, wants)]
+        parts = [gallery.encoder("checkpoint", encoder, wants)]
         if self.options.base:
-            parts.append(self._base(spec, settings, wants, max_length, run, notes))
+            parts.append(self._base(spec, settings, wants, max_length, gallery, notes))
         if self.options.untrained:
             parts.append(
                 self._control(
-                    ["untrained", settings.get("model", spec), *read, run.identity],
-                    lambda: run.encoder("untrained", untrained(encoder), wants),
+                    ["untrained", settings.get("model", spec), *read, gallery.identity],
+                    lambda: gallery.encoder("untrained", untrained(encoder), wants),
                 )
             )
         if self.options.bow:
-            parts.append(self._control(["bow", run.identity], run.bag_of_words))
+            parts.append(self._control(["bow", gallery.identity], gallery.bag_of_words))
         rows, summary = ([row for part in parts for row in part[side]] for side in (0, 1))
-        texts = {version: corpus.texts(version) for version in run.versions}
+        texts = {version: corpus.texts(version) for version in gallery.versions}
         return {
             "schema": SCHEMA,
             "kind": "probe",
@@ -150,7 +152,7 @@ class Probing:
                 "model_fingerprint": encoder.model_fingerprint,
                 "max_length": max_length,
                 "truncated": {
-                    version: int(encoder.truncated([column[row] for row in run.rows]).sum())
+                    version: int(encoder.truncated([column[row] for row in gallery.rows]).sum())
                     for version, column in texts.items()
                 },
             },
@@ -224,7 +226,7 @@ class Probing:
         settings: dict[str, Any],
         wants: list[Feature],
         max_length: int | None,
-        run: _Run,
+        gallery: Gallery,
         notes: list[str],
     ) -> Found:
         model = settings.get("model")
@@ -244,10 +246,10 @@ class Probing:
                     raise
                 encoder = Encoder.load(model, head=False, **load)
             known = [want for want in wants if want != Feature() or encoder.labels]
-            return run.encoder("base", encoder, known)
+            return gallery.encoder("base", encoder, known)
 
         names = [feature_name(want) for want in wants]
-        found = self._control(["base", model, names, max_length, run.identity], probed)
+        found = self._control(["base", model, names, max_length, gallery.identity], probed)
         if Feature() in wants and not any(row["features"] == "h" for row in found[1]):
             notes.append(f"{model} has no h before fine-tuning: what feeds the head is new")
         return found
@@ -258,65 +260,6 @@ class Probing:
         if key not in self._controls:
             self._controls[key] = probed()
         return self._controls[key]
-
-
-class _Run:
-    """One gallery: contents, pairs and splits."""
-
-    def __init__(
-        self,
-        corpus: ParallelCorpus,
-        sets: dict[str, list[Pair]],
-        data_seed: int,
-        options: ProbeOptions,
-    ) -> None:
-        self.corpus, self.sets, self.data_seed, self.options = corpus, sets, data_seed, options
-        self.pairs = [pair for pairs in sets.values() for pair in pairs]
-        self.versions = list(dict.fromkeys(version for pair in self.pairs for version in pair))
-        self.splits = probe_splits(
-            corpus, data_seed, contents=options.contents, limit=options.limit
-        )
-        self.rows = np.flatnonzero(self.splits >= 0)
-        self.identity = [corpus.fingerprint, sets, data_seed]
-
-    def encoder(self, source: str, encoder: TextModel, wants: Sequence[Feature]) -> Found:
-        found = probe(
-            encoder,
-            self.corpus,
-            self.pairs,
-            wants,
-            data_seed=self.data_seed,
-            seeds=range(self.options.seeds),
-            settings=self.options.settings,
-            contents=self.options.contents,
-            limit=self.options.limit,
-        )
-        return self._report(source, ((feature_name(want), got) for want, got in found.items()))
-
-    def bag_of_words(self) -> Found:
-        vectors = bag_of_words(self.corpus, self.versions, np.flatnonzero(self.splits == 0))
-        found = probe_vectors(
-            vectors,
-            self.corpus.groups,
-            self.splits,
-            self.pairs,
-            seeds=range(self.options.seeds),
-            settings=self.options.settings,
-        )
-        return self._report("bag of words", [("tf-idf", found)])
-
-    def _report(self, source: str, found: Iterable[tuple[str, list[PairResult]]]) -> Found:
-        rows: list[dict[str, Any]] = []
-        summary: list[dict[str, Any]] = []
-        for features, results in found:
-            start = 0
-            for name, pairs in self.sets.items():
-                some = results[start : start + len(pairs)]
-                start += len(pairs)
-                listed, told = report(some, source=source, features=features, chosen=name)
-                rows += listed
-                summary.append(told)
-        return rows, summary
 
 
 def save(record: dict[str, Any], folder: Path) -> Path:

@@ -7,6 +7,7 @@ import pytest
 from conftest import make_corpus
 from style_overlap import probing
 from style_overlap.errors import UsageError
+from style_overlap.probe import gallery
 from style_overlap.probe.projectors import Settings
 from style_overlap.probing import ProbeOptions, Probing, save
 from style_overlap.report import probe_table
@@ -76,13 +77,13 @@ def test_any_layer_pooling_and_pair(checkpoint):
 
 def test_controls_stand_beside_the_checkpoint_and_are_computed_once(checkpoint, monkeypatch):
     probed = []
-    probe = probing.probe
+    probe = gallery.probe
 
     def counted(encoder, *args, **kwargs):
         probed.append(encoder.name)
         return probe(encoder, *args, **kwargs)
 
-    monkeypatch.setattr(probing, "probe", counted)
+    monkeypatch.setattr(gallery, "probe", counted)
     runs = Probing(
         ProbeOptions(settings=SMALL, seeds=2, base=True, untrained=True, bow=True), dtype="fp32"
     )
