@@ -150,9 +150,9 @@ def _row(name: str, found: Curve) -> tuple[str, ...]:
 def score(most: int) -> Callable[[int], int]:
     """Work: logits of so many distinct texts."""
     from benchmarks.texts import ENCODER, MAX_LENGTH, distinct
-    from style_overlap.checkpoints import resolve_model
     from style_overlap.corpus import load_corpus
     from style_overlap.encoder import Encoder, TextModel
+    from style_overlap.model_folders import resolve_model
 
     corpus = load_corpus("bible")
     texts = distinct(corpus.texts(corpus.styles[0]))

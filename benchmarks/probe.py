@@ -151,7 +151,7 @@ def loop(size: Size) -> Callable[[Any], dict[str, Any]]:
     from transformers import AutoModel, AutoTokenizer
 
     from benchmarks.texts import ENCODER, quiet, thinned
-    from style_overlap.checkpoints import resolve_model
+    from style_overlap.model_folders import resolve_model
     from style_overlap.probe import seen_pairs
     from style_overlap.probe.run import probe_splits
 

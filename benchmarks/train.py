@@ -197,7 +197,7 @@ def trainer(size: Size, padded: bool) -> Callable[[int], Timed]:
 
     from benchmarks.texts import ENCODER, quiet, thinned
     from benchmarks.training import answer_of, clock, settings
-    from style_overlap.checkpoints import resolve_model
+    from style_overlap.model_folders import resolve_model
     from style_overlap.trainers.data import draw
 
     quiet()

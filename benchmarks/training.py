@@ -12,8 +12,8 @@ from transformers import AutoConfig, AutoTokenizer, TrainerCallback
 
 from benchmarks.machine import training_flops
 from benchmarks.texts import ENCODER
-from style_overlap.checkpoints import resolve_model
 from style_overlap.corpus import ParallelCorpus
+from style_overlap.model_folders import resolve_model
 from style_overlap.trainers.data import draw
 from style_overlap.trainers.settings import TrainSettings
 

@@ -251,7 +251,7 @@ def probe(
     specs = [*(checkpoints or []), *(model or [])]
     if not specs:
         raise UsageError("which model? Give a checkpoint's folder, a hub id or package:NAME")
-    from style_overlap.checkpoints import training_record
+    from style_overlap.model_folders import training_record
     from style_overlap.probing import PROBES, ProbeOptions, Probing, save
     from style_overlap.report import probe_table
 

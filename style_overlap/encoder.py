@@ -16,18 +16,16 @@ from typing import Any
 
 import torch
 
-from style_overlap.checkpoints import (
-    HeadKind,
-    checkpoint_fingerprint,
-    default_pooling,
-    lacks_weights,
-    load_checkpoint,
-    model_fingerprint,
-    resolve_model,
-)
+from style_overlap.checkpoints import HeadKind, lacks_weights, load_checkpoint
 from style_overlap.devices import pick_device, pick_dtype
 from style_overlap.errors import UsageError
 from style_overlap.heads import Pooling, find_head
+from style_overlap.model_folders import (
+    checkpoint_fingerprint,
+    default_pooling,
+    model_fingerprint,
+    resolve_model,
+)
 from style_overlap.passes import LOGITS, Feature, NotFiniteError, Want
 from style_overlap.textmodel import PROBE, TextModel
 

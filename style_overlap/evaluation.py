@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 from style_overlap.errors import UsageError
+from style_overlap.model_folders import training_record
 from style_overlap.names import ALPHAS, AlphaLike, alpha_text, as_alpha, task_name
 from style_overlap.overlap import SAMPLING
 from style_overlap.results import (
@@ -61,7 +62,6 @@ def evaluate(
     Raises:
         UsageError: not a checkpoint of ours or anyone's, or one whose labels are other styles.
     """
-    from style_overlap.checkpoints import training_record
     from style_overlap.lm import StyleEncoderLM
     from style_overlap.tasks.style_overlap.docs import OPTIONS, DataOptions
     from style_overlap.tasks.style_overlap.gallery import RetrievalOptions

@@ -21,12 +21,12 @@ import torch
 from lm_eval.api.model import LM, CacheHook
 from lm_eval.utils import simple_parse_args_string
 
-from style_overlap.checkpoints import training_record
 from style_overlap.coverage import Coverage
 from style_overlap.embedding import FEATURES, Embedding, embeddings
 from style_overlap.encoder import LOGITS, Encoder, Want
 from style_overlap.errors import UsageError
 from style_overlap.model_args import merged, refuse_unknown
+from style_overlap.model_folders import training_record
 from style_overlap.processes import Processes
 from style_overlap.questions import read_questions, read_text_requests
 

@@ -13,11 +13,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from style_overlap.checkpoints import HeadKind, is_classifier, training_record
+from style_overlap.checkpoints import HeadKind, is_classifier
 from style_overlap.corpus import ParallelCorpus, load_corpus
 from style_overlap.encoder import Encoder, Feature
 from style_overlap.errors import UsageError
 from style_overlap.heads import Pooling
+from style_overlap.model_folders import training_record
 from style_overlap.probe import seen_pairs, unseen_pairs, untrained
 from style_overlap.probe.gallery import Found, Gallery, Pair
 from style_overlap.probe.projectors import Settings

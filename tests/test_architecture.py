@@ -15,6 +15,7 @@ PACKAGE = Path(style_overlap.__file__).parent
 LEVELS = {
     "errors": 0, "names": 0, "results": 0, "scoring": 0, "stats": 0, "bootstrap": 0,
     "corpus": 1, "overlap": 1, "devices": 1, "checkpoints": 1, "heads": 1, "batching": 1,
+    "model_folders": 1,
     "passes": 1, "textmodel": 1, "encoder": 1, "processes": 1, "coverage": 1, "model_args": 1,
     "trainers.classifier": 2, "trainers": 2, "probe": 2, "tasks": 2, "questions": 2,
     "embedding": 2, "lm": 2, "metrics": 2,

@@ -7,8 +7,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from style_overlap.checkpoints import load_checkpoint, model_fingerprint, resolve_model
+from style_overlap.checkpoints import load_checkpoint
 from style_overlap.errors import UsageError
+from style_overlap.model_folders import model_fingerprint, resolve_model
 from tiny_models import make_checkpoint, make_encoder
 
 

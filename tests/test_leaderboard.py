@@ -233,8 +233,8 @@ def test_a_results_file_that_tells_its_training_needs_no_other(tmp_path):
 
 
 def test_our_model_tells_the_harness_how_it_was_trained_but_only_of_its_own_weights(tmp_path):
-    from style_overlap.checkpoints import model_fingerprint
     from style_overlap.lm import StyleEncoderLM
+    from style_overlap.model_folders import model_fingerprint
     from tiny_models import make_checkpoint
 
     folder = make_checkpoint(tmp_path / "x", labels=("KJV", "ASV"))

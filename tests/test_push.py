@@ -6,8 +6,8 @@ import pytest
 from huggingface_hub import HfApi, ModelCard, constants
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from style_overlap.checkpoints import model_fingerprint
 from style_overlap.errors import UsageError
+from style_overlap.model_folders import model_fingerprint
 from style_overlap.results import write_json
 from style_overlap.trainers import push as pushing
 from style_overlap.trainers.card import model_card

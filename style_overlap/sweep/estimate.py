@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from style_overlap.model_folders import resolve_model
 from style_overlap.names import is_baseline
 from style_overlap.results import RUN_NAME, digest
 from style_overlap.sweep.plan import Cell
@@ -74,7 +75,7 @@ def parameters(model: str) -> int | None:
     import torch
     from transformers import AutoConfig, AutoModel
 
-    from style_overlap.checkpoints import quiet, resolve_model
+    from style_overlap.checkpoints import quiet
 
     if is_baseline(model):
         return 0

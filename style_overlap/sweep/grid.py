@@ -8,9 +8,9 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from style_overlap.checkpoints import resolve_model
 from style_overlap.corpus import ParallelCorpus
 from style_overlap.errors import UsageError
+from style_overlap.model_folders import resolve_model
 from style_overlap.names import ALPHAS, AlphaLike, alpha_text, as_alpha, is_baseline
 from style_overlap.sweep import baseline
 from style_overlap.sweep.plan import Cell, Plan

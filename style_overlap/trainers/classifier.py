@@ -20,8 +20,9 @@ from typing import Any
 from transformers import EarlyStoppingCallback, TrainerCallback, TrainingArguments
 
 from style_overlap.batching import inspect_layout
-from style_overlap.checkpoints import model_fingerprint, quiet, resolve_model
+from style_overlap.checkpoints import quiet
 from style_overlap.corpus import ParallelCorpus, load_corpus
+from style_overlap.model_folders import model_fingerprint, resolve_model
 from style_overlap.results import RECORD_NAME, SCHEMA, read_json, versions, write_text
 from style_overlap.trainers.arguments import build, choose, describe, parse_arguments
 from style_overlap.trainers.card import model_card

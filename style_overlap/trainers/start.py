@@ -10,9 +10,10 @@ import torch
 from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer, set_seed
 from transformers.utils.hub import cached_file
 
-from style_overlap.checkpoints import one_line, quiet, resolve_model
+from style_overlap.checkpoints import one_line, quiet
 from style_overlap.errors import UsageError
 from style_overlap.heads import find_head
+from style_overlap.model_folders import resolve_model
 
 logger = logging.getLogger(__name__)
 

@@ -11,6 +11,7 @@ from lm_eval.api import samplers
 from lm_eval.api.task import ConfigurableTask
 
 from style_overlap.errors import UsageError
+from style_overlap.model_folders import training_record
 from style_overlap.overlap import SAMPLING
 from style_overlap.results import digest
 from style_overlap.tasks.style_overlap import docs
@@ -103,8 +104,6 @@ def refuse_other_data(metadata: dict[str, Any], task: dict[str, Any]) -> None:
     checkpoint = str(metadata.get("pretrained", ""))
     if not Path(checkpoint).is_dir():
         return
-    from style_overlap.checkpoints import training_record  # it loads transformers
-
     found = training_record(checkpoint)
     trained, texts = found.get("config", {}), found.get("data", {}).get("corpus_fingerprint")
     keys = set(docs.OPTIONS) & trained.keys() & task.keys()
