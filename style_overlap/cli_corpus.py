@@ -68,7 +68,7 @@ def audit(
     from style_overlap.corpus.giveaway import audit as run
     from style_overlap.corpus.giveaway import raw_of
     from style_overlap.report import corpus as show
-    from style_overlap.results import dumps, write_json
+    from style_overlap.results import GIVEAWAY_NAME, dumps, write_json
 
     parsed = parse_spec(spec)
     corpus = load_corpus(spec, chunk_verses=chunk_verses)
@@ -76,7 +76,7 @@ def audit(
     if output is not None:
         from style_overlap.report import figures
 
-        write_json(output / "giveaway.json", report.to_json())
+        write_json(output / GIVEAWAY_NAME, report.to_json())
         figures.save(show.giveaway_figure(report), output / "giveaway")
     typer.echo(dumps(report.to_json()) if as_json else show.giveaway(report))
 

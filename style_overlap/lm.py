@@ -66,7 +66,7 @@ class StyleEncoderLM(LM):
 
         Args:
             pretrained: folder, hub id or ``package:NAME`` with a trained classification head.
-            dtype: ``auto`` is bf16 where the processor computes in it, else fp32, and always fp32
+            dtype: ``auto`` is bf16 where the processor is faster in it, else fp32, and always fp32
                 for features.
             batch_size: passages in a batch at most; ``auto`` counts tokens instead.
             max_batch_size: the same, as a bound on ``auto``.

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import platform
+import re
 import tempfile
 from collections.abc import Iterable, Mapping
 from importlib import metadata
@@ -25,6 +26,7 @@ RECORD_NAME = "style_overlap.json"
 PLAN_NAME = "style_overlap_plan.json"
 """The record without its results, which lies there while a checkpoint is being trained."""
 
+GIVEAWAY_NAME = "giveaway.json"
 DYNAMICS_NAME = "dynamics.jsonl"
 """The looks at a training, in the checkpoint's folder."""
 
@@ -155,6 +157,14 @@ def checkpoint_part(name: str, trained: Mapping[str, Any]) -> dict[str, Any]:
     """
     told = ("config", "data", "degenerate", "metrics")
     return {"name": name, **{key: trained.get(key) for key in told}}
+
+
+def in_the_middle(checkpoint: Mapping[str, Any]) -> bool:
+    """Whether a record's checkpoint is one from the middle of a training.
+
+    The configuration beside it is then that of the whole training, whose final weights it has not.
+    """
+    return bool(re.search(r"(^|[/\\])checkpoint-\d+[/\\]?$", str(checkpoint.get("name", ""))))
 
 
 def credit_by_content(scored: Iterable[tuple[str, float]]) -> dict[str, list[float]]:

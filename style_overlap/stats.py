@@ -24,9 +24,9 @@ from scipy import stats
 FloatArray = npt.NDArray[np.float64]
 Alpha: TypeAlias = Decimal | float
 
-_EXACT_PAIRS = 20  # 2^20 sign patterns: 8 MB
-_EXACT_ORDERS = 8  # 8! orders: 40,320
-_DRAWS = 20_000  # where enumerating is out of reach
+EXACT_PAIRS = 20  # 2^20 sign patterns: 8 MB
+EXACT_ORDERS = 8  # 8! orders: 40,320
+DRAWS = 20_000  # where enumerating is out of reach
 
 
 @dataclass(frozen=True)
@@ -162,12 +162,12 @@ def hoa_test(pairs: Sequence[HoaPair], *, seed: int = 0) -> HoaTest:
 
 def _p_sign_flip(x: FloatArray, seed: int) -> float:
     """Share of sign patterns whose sum is at least that of x."""
-    if len(x) <= _EXACT_PAIRS:
+    if len(x) <= EXACT_PAIRS:
         sums = np.zeros(1)
         for value in np.abs(x):
             sums = np.concatenate([sums + value, sums - value])
         return _share_at_least(sums, x)
-    signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=(_DRAWS, len(x)))
+    signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=(DRAWS, len(x)))
     return _share_at_least(np.append(signs @ x, x.sum()), x)
 
 
@@ -197,9 +197,9 @@ def _share_at_least(sums: FloatArray, observed: FloatArray) -> float:
 
 def _orders(n: int, seed: int) -> tuple[npt.NDArray[np.int64], bool]:
     """All orders of n things, or draws of them: shape (orders, n), and whether they are all."""
-    if n <= _EXACT_ORDERS:
+    if n <= EXACT_ORDERS:
         return np.array(list(permutations(range(n)))), True
-    draws = np.random.default_rng(seed).random((_DRAWS, n))
+    draws = np.random.default_rng(seed).random((DRAWS, n))
     return draws.argsort(axis=1), False
 
 

@@ -300,11 +300,12 @@ def test_dynamics_are_averaged_over_seeds_step_by_step(tmp_path):
         trained = config(seed=seed)
         write_run(tmp_path, run(trained, dynamics=looks(trained)))
     (study,) = findings(read([tmp_path])).studies
-    values = study.trajectories.series("0.0", ("loss",))
+    (found,) = study.trajectories
+    values = found.series("0.0", ("loss",))
     assert [step for step, _, _ in values] == [15 * index for index in range(1, 9)]
     assert all(value.n == 2 for _, _, value in values)
     assert values[0][2].sd == pytest.approx(0.02 / 2**0.5)
-    drawn = figures.svg(dynamics(study.trajectories))
+    drawn = figures.svg(dynamics(found))
     assert {"epoch", "training loss (nats)", "accuracy (%)", "top-1 (%)"} <= texts(drawn)
 
 
@@ -416,3 +417,70 @@ def test_the_overview_names_the_corners_of_the_matrix(tmp_path):
     assert row["low → high"] == f"{100 * at(('0.0', '1.0')).mean:.1f}"
     assert row["high → low"] == f"{100 * at(('1.0', '0.0')).mean:.1f}"
     assert row["pairs > 0"] == "15 of 15"
+
+
+def test_probes_of_chosen_versions_are_averaged_with_those_of_the_same_pair_only(tmp_path):
+    def chosen(seed, b, mean):
+        row = {"a": "KJV", "b": b, "source": "checkpoint", "features": "h", "set": "chosen"}
+        return probe(config(seed=seed), summary=[summary(mean, chosen="chosen")], rows=[row])
+
+    records = [chosen(0, "WEB", 0.9), chosen(1, "RWEBSTER", 0.3)]
+    (study,) = findings(records_of(tmp_path, *records)).studies
+    assert {curve.set: curve.at("0.0").mean for curve in study.curves} == {
+        "KJV, WEB": 0.9,
+        "KJV, RWEBSTER": 0.3,
+    }
+    assert "--versions KJV WEB" in " ".join(commands.probes(records))
+
+
+def test_the_commands_of_probes_are_told(tmp_path):
+    record = probe(config())
+    found = findings(records_of(tmp_path, record))
+    assert commands.probes(found.probes) == (
+        "style-overlap probe somewhere --base --untrained --bow --unseen --contents 1200 --seeds 3",
+    )
+
+
+def test_what_gives_styles_away_stands_beside_the_encoders_of_that_corpus(tmp_path):
+    sweep(tmp_path, alphas=("0.0", "1.0"), seeds=(0,))
+    score = {
+        "raw": {"accuracy": 0.9, "stderr": 0.01},
+        "cleaned": {"accuracy": 0.55, "stderr": 0.02},
+    }
+    audit = {
+        "schema": 1, "kind": "giveaway", "fingerprint": "corpus", "styles": ["KJV", "ASV"],
+        "chance": 0.5, "used": "cleaned", "scores": {"typography": score},
+    }  # fmt: skip
+    write_json(tmp_path / "audit" / "giveaway.json", audit)
+    (study,) = findings(read([tmp_path])).studies
+    assert tables.giveaway(study.giveaway).rows[0] == ("typography", "55.0 ± 2.0")
+    write_json(tmp_path / "audit" / "giveaway.json", {**audit, "fingerprint": "other texts"})
+    assert findings(read([tmp_path])).studies[0].giveaway is None
+    write_json(tmp_path / "audit" / "giveaway.json", {**audit, "scores": {"typography": 1}})
+    assert "scores.typography" in next(iter(read([tmp_path]).failed.values()))
+
+
+def test_a_picture_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    sweep(tmp_path, alphas=("0.0", "1.0"), seeds=(0,))
+    (study,) = findings(read([tmp_path])).studies
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(UsageError, match="No space left"):
+        figures.save(heatmaps.accuracy(study.matrix), tmp_path / "figure", "<svg></svg>")
+    assert not list(tmp_path.glob("figure*"))
+
+
+def test_a_p_value_says_whether_orders_were_drawn(tmp_path):
+    alphas = [f"{n / 10:.1f}" for n in range(11)]
+    for alpha in alphas:
+        write_run(tmp_path, run(config(alpha=alpha), evaluation=evaluation(
+            config(alpha=alpha), columns=alphas,
+            retrieval={"content_retrieval": retrieval(config(alpha=alpha))})))  # fmt: skip
+    (study,) = findings(read([tmp_path])).studies
+    told = dict(tables.tests(study.matrix, study.advantage).rows)
+    assert {"p, sign flips (20,000 drawn)", "p, overlaps relabelled (20,000 drawn)"} <= told.keys()
+    table = retrieval_table.retrieval(study, list(study.curves), 0)
+    assert "over 20,000 drawn orders" in table.caption

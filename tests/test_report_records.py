@@ -70,14 +70,6 @@ def test_the_same_content_twice_counts_once(tmp_path):
     assert found.failed == {}
 
 
-def test_looks_at_one_training_that_disagree_are_told(tmp_path):
-    write_dynamics(tmp_path / "a", CELL, looks(CELL))
-    write_dynamics(tmp_path / "b", CELL, looks(CELL, 5))
-    found = read([tmp_path])
-    assert len(found.dynamics) == 1
-    assert "disagrees with" in found.failed[str(tmp_path / "b" / "dynamics.jsonl")]
-
-
 def test_foreign_files_are_passed_over_in_folders_and_told_when_given(tmp_path):
     write_json(tmp_path / "run.json", {"kind": "something else"})
     write_json(tmp_path / "evaluations" / "list.json", [1, 2])

@@ -22,6 +22,7 @@ from style_overlap.corpus.cues import CUES, LENGTH, Cue, features
 from style_overlap.corpus.parallel import ParallelCorpus
 from style_overlap.corpus.specs import Spec
 from style_overlap.errors import UsageError
+from style_overlap.results import SCHEMA
 
 FOLDS = 5
 CONTENTS = 1000
@@ -81,8 +82,8 @@ class GiveawayReport:
     verdict: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
-        return asdict(self)
+        """As its record."""
+        return {"schema": SCHEMA, "kind": "giveaway", **asdict(self)}
 
 
 def raw_of(spec: Spec, corpus: ParallelCorpus, chunk_verses: int) -> ParallelCorpus | None:

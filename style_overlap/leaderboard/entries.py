@@ -228,7 +228,7 @@ def _add_retrieval(entry: Entry, group: list[Observation], left_out: set[tuple[s
 def _add_looks(entries: list[Entry], found: Found) -> None:
     """Dynamics go to the entry of the same training; they tell the corpus, not the styles."""
     for dynamics in found.records.dynamics.values():
-        if dynamics.degenerate or "model" not in dynamics.config:
+        if dynamics.degenerate or dynamics.afterwards or "model" not in dynamics.config:
             continue
         training = training_of(dynamics.config, None)
         for entry in entries:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import partial
 
@@ -22,8 +21,8 @@ from style_overlap.leaderboard.observations import (
 from style_overlap.leaderboard.sources import Found
 from style_overlap.leaderboard.strict import Refused
 from style_overlap.names import alpha_text
+from style_overlap.results import in_the_middle
 
-_MIDDLE = re.compile(r"(^|/)checkpoint-\d+/?$")
 _SLACK = 1e-6  # between an accuracy and the mean of its credits
 _MOST_COPIES = 1000  # passages of one content in one test set
 
@@ -55,8 +54,7 @@ def _evaluation(source: str, record: Record, found: Found) -> Iterator[Seen]:
         name = str(checkpoint.get("name", "?"))[:200]
         yield Unknown(source, name, int(config["k"]), corpus, acc, "not trained by style-overlap")
         return
-    if _MIDDLE.search(str(checkpoint.get("name", ""))):
-        # Its record is that of the whole training, whose final weights it does not have.
+    if in_the_middle(checkpoint):
         raise Refused("a checkpoint from the middle of a training")
     trained = usable(checkpoint, config["k"], config["assignment"], config.get("data_seed"), corpus)
     setting = setting_of(trained, config["k"], styles, corpus, config.get("sampling", 1))
@@ -81,6 +79,8 @@ def _evaluation(source: str, record: Record, found: Found) -> Iterator[Seen]:
 
 def _probe(source: str, record: Record, found: Found) -> Iterator[Seen]:
     checkpoint, corpus = record["checkpoint"], record["corpus_fingerprint"]
+    if in_the_middle(checkpoint):
+        raise Refused("a checkpoint from the middle of a training")
     if record["limit"] is not None:
         raise Refused(f"a probe limited to {record['limit']} contents")
     told = checkpoint.get("config") or {}

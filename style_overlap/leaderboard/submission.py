@@ -124,7 +124,8 @@ def _members(read: Records) -> Iterable[tuple[str, str, Any]]:
             if source not in read.runs:  # a run holds its own evaluation
                 yield source, f"{folder}/{_hash(record)}.json", record
     for source, dynamics in read.dynamics.items():
-        if source not in read.runs:
+        # What a run or a probe has looked at is in its own record.
+        if source not in read.runs and not dynamics.afterwards:
             training = _training(source, dynamics)
             name = f"trained/{_hash(training)}"
             yield source, f"{name}/{RECORD_NAME}", training
@@ -148,6 +149,7 @@ def _training(source: str, dynamics: report_records.Dynamics) -> Record:
         "config": dynamics.config,
         "data": {"corpus_fingerprint": dynamics.corpus} if dynamics.corpus else {},
         "degenerate": dynamics.degenerate,
+        "looks": dynamics.gallery,
     }
 
 

@@ -28,6 +28,35 @@ def sweeps(studies: Iterable[Study]) -> tuple[str, ...]:
     return tuple(_sweep(group) for group in groups.values())
 
 
+def probes(records: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """One command for all checkpoints that were probed in one way."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for record in records:
+        named = groups.setdefault(_probed(record), [])
+        if (name := printable(record["checkpoint"].get("name"), 300)) not in named:
+            named.append(name)
+    return tuple(
+        " ".join(shlex.quote(word) for word in ("style-overlap", "probe", *names, *options))
+        for options, names in groups.items()
+    )
+
+
+def _probed(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """The options of a probe."""
+    sources = {row["source"] for row in record["summary"]}
+    sets = {row["set"] for row in record["summary"]}
+    words = [f"--{name}" for name in ("base", "untrained") if name in sources]
+    words += ["--bow"] if "bag of words" in sources else []
+    words += ["--unseen"] if "unseen" in sets else []
+    if "chosen" in sets and record["rows"]:
+        words += ["--versions", record["rows"][0]["a"], record["rows"][0]["b"]]
+    for name in ("contents", "limit"):
+        words += [f"--{name}", str(record[name])] if record.get(name) is not None else []
+    if isinstance(record.get("seeds"), list):
+        words += ["--seeds", str(len(record["seeds"]))]
+    return tuple(printable(word, 300) for word in words)
+
+
 def _sweep(studies: list[Study]) -> str:
     study = studies[0]
     recipe = study.matrix.recipe

@@ -54,7 +54,7 @@ def _trajectory(
     else:
         percent_axis(axes, f"{'top-1' if kind == 'retrieval' else 'accuracy'} (%)" if first else "")
     if kind == "retrieval":
-        chance(axes, [found.chance()])
+        chance(axes, [found.chance])
 
 
 def _marks(measures: Sequence[Measure]) -> list[Mark]:

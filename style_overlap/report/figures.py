@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from style_overlap.report.wording import printable
-from style_overlap.results import share, write_text
+from style_overlap.results import write_bytes, write_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -135,9 +135,12 @@ def save(figure: Figure, path: Path, drawn: str | None = None) -> list[Path]:
     end = drawn.index(">", drawn.index("<svg")) + 1
     paper = '\n <rect width="100%" height="100%" fill="#ffffff"/>'
     write_text(files[0], drawn[:end] + paper + drawn[end:])
+    pixels = io.BytesIO()
     with drawing():
-        figure.savefig(files[1], dpi=150, facecolor="white", metadata={"Software": None})
-    share(files[1])
+        figure.savefig(
+            pixels, format="png", dpi=150, facecolor="white", metadata={"Software": None}
+        )
+    write_bytes(files[1], pixels.getvalue())
     return files
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _CONTROLS = {"base": (0, (6, 2)), "untrained": (0, (1, 1.5)), "bag of words": (0, (4, 1, 1, 1))}
-SETS_SHOWN = {"seen": "seen versions", "unseen": "unseen versions", "chosen": "chosen versions"}
+SETS_SHOWN = {"seen": "seen versions", "unseen": "unseen versions"}
 
 
 def reliance(title: str, matrix: Matrix, floor: Matrix | None) -> Figure:

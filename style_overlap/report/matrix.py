@@ -10,7 +10,7 @@ import numpy as np
 
 from style_overlap import stats
 from style_overlap.names import alpha_text, as_alpha
-from style_overlap.results import SCHEMA, digest
+from style_overlap.results import SCHEMA, digest, in_the_middle
 from style_overlap.stats import HoaPair, MeanSd
 
 Cell = tuple[str, str]
@@ -167,6 +167,8 @@ def unusable(record: Mapping[str, Any]) -> str | None:
         return f"limited to {record['config']['limit']} documents a task"
     if not record["checkpoint"]["config"]:
         return "not trained by style-overlap: its alpha_train is not known"
+    if in_the_middle(record["checkpoint"]):
+        return "a checkpoint from the middle of a training"
     return None
 
 

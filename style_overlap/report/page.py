@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from style_overlap.report import (
 from style_overlap.report.retrieval import Curve
 from style_overlap.report.study import Findings, Study, recipe_rows, short
 from style_overlap.report.tables import Table
+from style_overlap.report.trajectories import Trajectories
 from style_overlap.report.wording import listed, printable
 from style_overlap.results import digest, versions
 
@@ -147,17 +148,9 @@ def _study(study: Study) -> Section:
     elif matrix.cells:
         text.append(f"No high-overlap advantage: {listed(study.advantage.reasons)}.")
     items += _retrieval(study)
-    if (looks := study.trajectories) is not None:
-        items.append(
-            Picture(
-                f"{name}-dynamics",
-                f"Training dynamics, {study.title}: retrieval, accuracy and loss by epoch, a "
-                "column for each alpha_train"
-                + (", shaded by one standard deviation over seeds." if len(looks.seeds) > 1
-                   else ", one seed."),
-                lambda: dynamics_plot.dynamics(looks),
-            )
-        )  # fmt: skip
+    items += _dynamics(study)
+    if study.giveaway:
+        items.append(tables.giveaway(study.giveaway))
     recipe = tuple(recipe_rows({**matrix.recipe, "corpus texts": matrix.key.corpus}).items())
     settings = Table("settings", "Settings that all of its fine-tunings share.",
                      ("setting", "value"), recipe)  # fmt: skip
@@ -178,7 +171,17 @@ def _retrieval(study: Study) -> Iterator[Table | Picture]:
             )
 
 
-def _shaded(curves: list[Curve]) -> str:
+def _dynamics(study: Study) -> Iterator[Picture]:
+    for place, looks in enumerate(study.trajectories):
+        yield Picture(
+            f"{study.slug}-dynamics" + (f"-{place + 1}" if place else ""),
+            f"Training dynamics, {study.title}: retrieval (N={looks.n}), accuracy and loss by "
+            f"epoch, a column for each alpha_train{_shaded([looks])}.",
+            lambda looks=looks: dynamics_plot.dynamics(looks),  # type: ignore[misc]
+        )
+
+
+def _shaded(curves: Sequence[Curve | Trajectories]) -> str:
     several = any(len(curve.seeds) > 1 for curve in curves)
     return ", shaded by one standard deviation over seeds" if several else ", one seed"
 
@@ -224,5 +227,5 @@ def _again(found: Findings, command: str) -> Section:
         ("The records, RUNS being the folder of runs, and then this report:",
          f"This report was made with {told}."),
         (table,) if rows else (),
-        code=(*commands.sweeps(found.studies), command),
+        code=(*commands.sweeps(found.studies), *commands.probes(found.probes), command),
     )  # fmt: skip

@@ -16,6 +16,7 @@ from style_overlap.errors import UsageError
 from style_overlap.report import shape
 from style_overlap.results import (
     DYNAMICS_NAME,
+    GIVEAWAY_NAME,
     RECORD_NAME,
     RUN_NAME,
     SWEEP_PLAN_NAME,
@@ -26,10 +27,10 @@ from style_overlap.results import (
 # their names, which end in twelve digits of a hash.
 _HASH = 12 * "[0-9a-f]"
 _PATTERNS = (
-    SWEEP_PLAN_NAME, RUN_NAME, DYNAMICS_NAME, "evaluations/*.json", "probes/*.json",
+    SWEEP_PLAN_NAME, RUN_NAME, DYNAMICS_NAME, GIVEAWAY_NAME, "evaluations/*.json", "probes/*.json",
     f"k[0-9]*-{_HASH}.json", f"{_HASH}.json",
 )  # fmt: skip
-_KINDS = ("evaluation", "probe", "run", "plan")
+_KINDS = ("evaluation", "probe", "run", "plan", "giveaway")
 
 Record = dict[str, Any]
 
@@ -45,6 +46,8 @@ class Dynamics:
         degenerate: why the training came to nothing, None if it did not.
         corpus: fingerprint of the corpus, empty if it was not recorded.
         styles: names of the classes in label order, as far as they were recorded.
+        gallery: what retrieval was measured on: ``contents``, ``limit`` and number of ``seeds``.
+        afterwards: whether this is one look, by a probe of an intermediate checkpoint.
     """
 
     config: Record
@@ -52,6 +55,8 @@ class Dynamics:
     degenerate: str | None = None
     corpus: str = ""
     styles: tuple[str, ...] = ()
+    gallery: Record = field(default_factory=dict)
+    afterwards: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,9 +66,11 @@ class Records:
     Attributes:
         evaluations: records of the kind ``evaluation``; those inside a run too.
         probes: records of the kind ``probe``.
-        dynamics: of every checkpoint that was looked at while it was trained.
+        dynamics: of every checkpoint that was looked at while it was trained, or of which one from
+            the middle of its training was probed.
         runs: records of the kind ``run``, done and failed.
         plans: records of the kind ``plan``.
+        giveaways: audits of corpora, records of the kind ``giveaway``.
         failed: files that could not be used, and why; one that disagrees with another one too.
     """
 
@@ -72,6 +79,7 @@ class Records:
     dynamics: dict[str, Dynamics] = field(default_factory=dict)
     runs: dict[str, Record] = field(default_factory=dict)
     plans: dict[str, Record] = field(default_factory=dict)
+    giveaways: dict[str, Record] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
@@ -93,7 +101,8 @@ def read(paths: Iterable[str | Path]) -> Records:
     for file, named in _files([Path(path) for path in paths]):
         try:
             if file.name == DYNAMICS_NAME:
-                _add_dynamics(records, str(file), _lines(file), _trained_beside(file))
+                trained = _trained_beside(file)
+                _add_dynamics(records, str(file), _lines(file), trained, trained.get("looks"))
                 continue
             record = _load(file)
             if not (isinstance(record, dict) and record.get("kind") in _KINDS):
@@ -126,13 +135,15 @@ def _add(records: Records, source: str, record: Record, known: dict[str, str]) -
     kind = record["kind"]
     if kind == "plan":
         records.plans[source] = record
+    elif kind == "giveaway":
+        records.giveaways[source] = record
     elif kind == "run":
         records.runs[source] = record
         if record.get("evaluation") and record["status"] == "done":
             _add(records, source, record["evaluation"], known)
         training = record.get("training") or {}
         if record.get("dynamics"):
-            _add_dynamics(records, source, record["dynamics"], training)
+            _add_dynamics(records, source, record["dynamics"], training, training.get("looks"))
     else:
         # The folder's name and the versions are no part of what was found.
         checkpoint = {k: v for k, v in record["checkpoint"].items() if k != "name"}
@@ -141,10 +152,12 @@ def _add(records: Records, source: str, record: Record, known: dict[str, str]) -
             found.pop("retrieval", None)  # not asked for: as older records have it
         if known.setdefault(digest([found, checkpoint]), source) == source:
             (records.evaluations if kind == "evaluation" else records.probes)[source] = record
+            if kind == "probe" and record.get("dynamics"):
+                _add_dynamics(records, source, [record["dynamics"]], checkpoint, record)
 
 
 def _add_dynamics(
-    records: Records, source: str, lines: list[Record], training: Mapping[str, Any]
+    records: Records, source: str, lines: list[Record], training: Mapping[str, Any], gallery: Any
 ) -> None:
     config = training.get("config")
     if not config:
@@ -152,20 +165,20 @@ def _add_dynamics(
         return
     shape.training(config)
     data = training.get("data")
-    data = data if isinstance(data, dict) else {}
+    data, gallery = (part if isinstance(part, dict) else {} for part in (data, gallery))
+    seeds = gallery.get("seeds")
+    seeds = len(seeds) if isinstance(seeds, list) else seeds
     found = Dynamics(
         config=config,
         looks=tuple(sorted(lines, key=lambda look: look["step"])),
         degenerate=training.get("degenerate"),
         corpus=str(data.get("corpus_fingerprint", "")),
         styles=tuple(map(str, data.get("styles") or ())),
+        gallery={name: gallery.get(name) for name in ("contents", "limit")} | {"seeds": seeds},
+        afterwards=gallery.get("kind") == "probe",
     )
-    for other, there in records.dynamics.items():
-        if there.config == found.config and there.corpus == found.corpus:
-            if there.looks != found.looks:
-                records.failed[source] = f"disagrees with {other}: same training, other looks"
-            return
-    records.dynamics[source] = found
+    if found not in records.dynamics.values():
+        records.dynamics[source] = found
 
 
 def _lines(file: Path) -> list[Record]:

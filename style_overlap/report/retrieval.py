@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,14 +10,14 @@ from style_overlap import stats
 from style_overlap.names import alpha_text, as_alpha
 from style_overlap.report.matrix import Key, Training, key_of, recipe_of, unusable
 from style_overlap.report.records import Records
-from style_overlap.results import SCHEMA, digest
+from style_overlap.results import SCHEMA, digest, in_the_middle
 from style_overlap.stats import MeanSd, Trend
 
 CHECKPOINT = "checkpoint"
 """Source of a curve that depends on alpha_train; all others are controls."""
 
 SOURCES = (CHECKPOINT, "base", "untrained", "bag of words")
-SETS = ("seen", "unseen", "chosen")
+SETS = ("seen", "unseen")
 _GALLERY = ("contents", "limit", "seeds", "settings", "dtype")
 
 
@@ -30,7 +30,7 @@ class Curve:
         gallery: how it was probed: hash of the settings.
         source: ``checkpoint`` or a control.
         features: ``h``, ``last/cls``, ...
-        set: ``seen``, ``unseen`` or ``chosen`` pairs.
+        set: ``seen`` or ``unseen`` pairs, or the two versions that were chosen.
         settings: how it was probed.
         recipe: how the fine-tunings were made.
         found: the summary of each fine-tuning.
@@ -67,14 +67,12 @@ class Curve:
         Each data seed draws a test split of its own, and groups of contents stay whole, so that
         splits differ by a few.
         """
-        sizes = sorted({int(row["n"]) for row in self.found.values()})
-        return "–".join(map(str, sizes if len(sizes) < 2 else (sizes[0], sizes[-1])))
+        return span(self.found.values())
 
     @property
     def chance(self) -> float | None:
         """Top-1 of features that say nothing, about 1 / n; mean over fine-tunings."""
-        known = [row["chance"] for row in self.found.values() if row.get("chance")]
-        return sum(known) / len(known) if known else None
+        return mean_chance(self.found.values())
 
     @property
     def pairs(self) -> int:
@@ -103,6 +101,18 @@ class Curve:
         return stats.trend([as_alpha(alpha) for alpha in self.alphas], values)
 
 
+def span(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Contents in the galleries of some summaries: one number, or from the least to the most."""
+    sizes = sorted({int(row["n"]) for row in rows})
+    return "–".join(map(str, sizes if len(sizes) < 2 else (sizes[0], sizes[-1])))
+
+
+def mean_chance(rows: Iterable[Mapping[str, Any]]) -> float | None:
+    """Top-1 of features that say nothing, mean over summaries; None where none knows it."""
+    known = [row["chance"] for row in rows if row.get("chance")]
+    return sum(known) / len(known) if known else None
+
+
 def curves(records: Records) -> tuple[list[Curve], dict[str, str]]:
     """Every curve of some records, and the records that are in none, with the reason.
 
@@ -115,7 +125,7 @@ def curves(records: Records) -> tuple[list[Curve], dict[str, str]]:
         parts = (
             [record] if record["kind"] == "probe" else list(record.get("retrieval", {}).values())
         )
-        if not parts:
+        if not parts or record.get("dynamics"):  # these are points of a trajectory
             continue
         if reason := _unusable(record):
             if record["kind"] == "probe":  # of evaluations the matrices tell
@@ -133,7 +143,7 @@ def _add(
 ) -> str | None:
     trained = record["checkpoint"]["config"]
     settings = {name: part.get(name) for name in _GALLERY}
-    shape = (row["source"], row["features"], row["set"])
+    shape = (row["source"], row["features"], _set(row, part["rows"]))
     new = Curve(
         key_of(record), digest(settings), *shape, settings, recipe_of(trained, record["config"])
     )
@@ -144,8 +154,15 @@ def _add(
         return None
     return (
         f"another record has alpha_train={training[0]}, seed={training[1]}, {row['features']} of "
-        f"{row['source']} on {row['set']} versions with another top-1"
+        f"{row['source']} on {new.set} versions with another top-1"
     )
+
+
+def _set(row: Mapping[str, Any], pairs: list[Any]) -> str:
+    """The set of a summary: pairs that were chosen are told by their versions."""
+    if row["set"] in SETS or not pairs:
+        return str(row["set"])
+    return f"{pairs[0]['a']}, {pairs[0]['b']}"
 
 
 def _unusable(record: Mapping[str, Any]) -> str | None:
@@ -155,6 +172,8 @@ def _unusable(record: Mapping[str, Any]) -> str | None:
         return f"record of schema {record.get('schema')}, this version reads {SCHEMA}"
     if not record["checkpoint"].get("config"):
         return "not fine-tuned by style-overlap: its alpha_train is not known"
+    if in_the_middle(record["checkpoint"]):
+        return "a checkpoint from the middle of a training"
     if reason := record["checkpoint"].get("degenerate"):
         return f"degenerate: {reason}"
     return None

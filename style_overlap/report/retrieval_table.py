@@ -6,7 +6,7 @@ from style_overlap.report.retrieval import CHECKPOINT, Curve
 from style_overlap.report.study import Study
 from style_overlap.report.tables import Table
 from style_overlap.report.wording import DASH, number, p_value, percent, printable, seeds_text
-from style_overlap.stats import MeanSd
+from style_overlap.stats import DRAWS, EXACT_ORDERS, MeanSd
 
 SOURCES = {
     CHECKPOINT: "fine-tuned",
@@ -57,7 +57,7 @@ def retrieval(study: Study, curves: list[Curve], place: int) -> Table:
         "Content retrieval, top-1 in % (mean over pairs of versions"
         + (", ± standard deviation over " if len(seeds) > 1 else ", ")
         + f"{seeds_text(seeds)}), with the loss at the end of fine-tuning. ρ: Spearman's rank "
-        "correlation of the means with α train; p: exact over all orders."
+        f"correlation of the means with α train; p: over {_orders(len(alphas))} orders."
     )
     header = (
         "α train",
@@ -66,6 +66,10 @@ def retrieval(study: Study, curves: list[Curve], place: int) -> Table:
     )
     name = "retrieval" if place == 0 else f"retrieval_{place + 1}"
     return Table(name, caption, header, tuple(body), tuple(notes))
+
+
+def _orders(overlaps: int) -> str:
+    return "all" if overlaps <= EXACT_ORDERS else f"{DRAWS:,} drawn"
 
 
 def features(name: str) -> str:

@@ -34,8 +34,12 @@ def check(record: dict[str, Any]) -> None:
     elif record["kind"] == "probe":
         _checkpoint(record)
         retrieval(record, "")
+        if record.get("dynamics") is not None:
+            look(record["dynamics"])
     elif record["kind"] == "run":
         _run(record)
+    elif record["kind"] == "giveaway":
+        _giveaway(record)
 
 
 def look(line: Any) -> None:
@@ -65,7 +69,9 @@ def retrieval(found: Any, where: str) -> None:
     """
     for index, row in enumerate(_part(found, "summary", list, where)):
         _summary(row, f"{where}summary[{index}].")
-    _part(found, "rows", list, where)
+    for index, row in enumerate(_part(found, "rows", list, where)):
+        for version in ("a", "b"):
+            _part(row, version, str, f"{where}rows[{index}].")
     _part(found, "corpus_fingerprint", str, where)
 
 
@@ -119,6 +125,7 @@ def _run(record: dict[str, Any]) -> None:
     status = _part(record, "status", str, "")
     if status not in ("done", "failed"):
         raise ShapeError(f"status is {status[:40]!r}: expected done or failed")
+    _part(record, "training", (dict, type(None)), "", None)
     evaluation = _part(record, "evaluation", (dict, type(None)), "", None)
     if evaluation is not None:
         if evaluation.get("kind") != "evaluation":
@@ -129,6 +136,17 @@ def _run(record: dict[str, Any]) -> None:
             raise ShapeError(f"evaluation: {fault}") from fault
     for line in _part(record, "dynamics", (list, type(None)), "", None) or []:
         look(line)
+
+
+def _giveaway(record: dict[str, Any]) -> None:
+    _part(record, "fingerprint", str, "")
+    _part(record, "styles", list, "")
+    _number(record, "chance", "", 0, 1)
+    used = _part(record, "used", str, "")
+    for cue, states in _part(record, "scores", dict, "").items():
+        score = _part(states, used, dict, f"scores.{cue}.")
+        for figure in ("accuracy", "stderr"):
+            _number(score, figure, f"scores.{cue}.{used}.", 0, 1)
 
 
 def _summary(row: Any, where: str) -> None:

@@ -12,6 +12,7 @@ from dataclasses import asdict
 
 from style_overlap.report.study import Findings, Study
 from style_overlap.report.wording import literal, printable
+from style_overlap.results import digest
 
 Rows = Iterable[Sequence[object]]
 
@@ -45,7 +46,8 @@ def sheets(found: Findings) -> dict[str, str]:
             _trend(studies),
         ),
         "dynamics.csv": _csv(
-            (*_STUDY, "alpha_train", "step", "epoch", "measure", "mean", "sd", "seeds"),
+            (*_STUDY, "gallery", "n", "chance", "alpha_train", "step", "epoch", "measure", "mean",
+             "sd", "seeds"),
             _dynamics(studies),
         ),
         "absent.csv": _csv(
@@ -123,9 +125,12 @@ def _trend(studies: Iterable[Study]) -> Iterator[Sequence[object]]:
 
 def _dynamics(studies: Iterable[Study]) -> Iterator[Sequence[object]]:
     for study in studies:
-        found = study.trajectories
-        for alpha in found.alphas if found else ():
-            for measure in found.measures() if found else ():
-                for step, epoch, value in found.series(alpha, measure) if found else ():
-                    told = (value.mean, value.sd, value.n)
-                    yield *_name(study), alpha, step, epoch, "/".join(measure), *told
+        for found in study.trajectories:
+            gallery = (digest(found.gallery)[:12], found.n, found.chance)
+            for alpha in found.alphas:
+                for measure in found.measures():
+                    for step, epoch, value in found.series(alpha, measure):
+                        told = (value.mean, value.sd, value.n)
+                        yield (
+                            *_name(study), *gallery, alpha, step, epoch, "/".join(measure), *told,
+                        )  # fmt: skip

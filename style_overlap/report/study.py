@@ -12,7 +12,7 @@ from style_overlap.names import BASELINE, TFIDF
 from style_overlap.report.absent import Absent, absent
 from style_overlap.report.advantage import Advantage, advantage
 from style_overlap.report.matrix import Matrices, Matrix, Recipe, build, key_of
-from style_overlap.report.records import Records
+from style_overlap.report.records import Record, Records
 from style_overlap.report.retrieval import Curve, curves
 from style_overlap.report.trajectories import Trajectories, trajectories
 from style_overlap.report.wording import listed, printable
@@ -31,9 +31,11 @@ class Study:
         matrix: accuracies; without cells if none was measured.
         advantage: high-overlap advantage of the matrix.
         curves: retrieval against alpha_train.
-        trajectories: looks in training, None if there were none.
+        trajectories: looks in training, an entry for each kind of gallery.
         floor: the bag-of-words matrix of the same k, styles and corpus, None if there is none.
         probe: what a sweep was told to probe, None if no sweep made these records.
+        giveaway: what tells the same styles of the same corpus apart, by an audit, None if there
+            was none.
     """
 
     slug: str
@@ -41,9 +43,10 @@ class Study:
     matrix: Matrix
     advantage: Advantage
     curves: tuple[Curve, ...] = ()
-    trajectories: Trajectories | None = None
+    trajectories: tuple[Trajectories, ...] = ()
     floor: Matrix | None = None
     probe: dict[str, Any] | None = None
+    giveaway: Record | None = None
 
     @property
     def is_baseline(self) -> bool:
@@ -60,12 +63,14 @@ class Findings:
         absent: fine-tunings without a usable figure.
         left_out: records that are in no figure, and why, by file.
         versions: how many records were made with each version of each package.
+        probes: the records of ``style-overlap probe``.
     """
 
     studies: tuple[Study, ...]
     absent: tuple[Absent, ...] = ()
     left_out: dict[str, str] = field(default_factory=dict)
     versions: dict[str, dict[str, int]] = field(default_factory=dict)
+    probes: tuple[Record, ...] = ()
 
     @property
     def matrices(self) -> Matrices:
@@ -96,9 +101,18 @@ def findings(records: Records) -> Findings:
             matrix=matrix,
             advantage=advantage(matrix),
             curves=tuple(curve for curve in found_curves if curve.key == matrix.key),
-            trajectories=next((t for t in looks if t.key == matrix.key), None),
+            trajectories=tuple(t for t in looks if t.key == matrix.key),
             floor=_floor(matrix, filled),
             probe=probes.get(matrix.key),
+            giveaway=next(
+                (
+                    audit
+                    for _, audit in sorted(records.giveaways.items())
+                    if (audit["fingerprint"], tuple(audit["styles"]))
+                    == (matrix.key.corpus, matrix.styles)
+                ),
+                None,
+            ),
         )
         for matrix, (slug, title) in zip(filled, titles, strict=True)
     ]
@@ -107,6 +121,7 @@ def findings(records: Records) -> Findings:
         tuple(missing),
         {**records.failed, **lost_looks, **lost_curves, **matrices.left_out},
         _versions(records),
+        tuple(record for _, record in sorted(records.probes.items())),
     )
 
 

@@ -9,6 +9,7 @@ from style_overlap.report.absent import Absent
 from style_overlap.report.advantage import Advantage
 from style_overlap.report.matrix import Matrix
 from style_overlap.report.matrix_text import rows
+from style_overlap.report.records import Record
 from style_overlap.report.study import Study, short
 from style_overlap.report.wording import (
     DASH,
@@ -21,7 +22,7 @@ from style_overlap.report.wording import (
     printable,
     seeds_text,
 )
-from style_overlap.stats import MeanSd
+from style_overlap.stats import DRAWS, EXACT_ORDERS, EXACT_PAIRS, MeanSd
 
 
 @dataclass(frozen=True)
@@ -122,8 +123,11 @@ def tests(matrix: Matrix, found: Advantage) -> Table:
         ("t, one-sided paired", number(test.t)),
         ("p, t-test", p_value(test.p_t)),
         ("Cohen's d", number(test.cohen_d)),
-        ("p, sign flips", p_value(test.p_sign_flip)),
-        ("p, overlaps relabelled", p_value(test.p_relabel)),
+        (f"p, sign flips{_drawn(test.n > EXACT_PAIRS)}", p_value(test.p_sign_flip)),
+        (
+            f"p, overlaps relabelled{_drawn(len(matrix.alphas_both) > EXACT_ORDERS)}",
+            p_value(test.p_relabel),
+        ),
     )
     notes = [f"{DASH}: {reason}." for reason in found.reasons]
     if test.n and test.p_relabel is None:
@@ -138,6 +142,26 @@ def tests(matrix: Matrix, found: Advantage) -> Table:
         "allows for."
     )
     return Table("hoa_tests", caption, ("statistic", "value"), body, tuple(notes))
+
+
+def _drawn(sampled: bool) -> str:
+    return f" ({DRAWS:,} drawn)" if sampled else ""
+
+
+def giveaway(audit: Record) -> Table:
+    """What tells the styles apart without an encoder, by an audit of the corpus."""
+    scores = {cue: states[audit["used"]] for cue, states in audit["scores"].items()}
+    body = [
+        (printable(cue), f"{percent(one['accuracy'])} ± {percent(one['stderr'])}")
+        for cue, one in sorted(scores.items(), key=lambda item: -item[1]["accuracy"])
+    ]
+    body.append(("chance", percent(audit["chance"])))
+    caption = (
+        "For scale, what gives the styles away without an encoder: logistic regression on one kind "
+        "of cue, accuracy in % on contents that it has not seen ± standard error, all styles of "
+        "all contents."
+    )
+    return Table("giveaway", caption, ("cue", "accuracy"), tuple(body))
 
 
 def absences(absent: Iterable[Absent]) -> Table:

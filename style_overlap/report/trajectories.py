@@ -10,7 +10,8 @@ from style_overlap import stats
 from style_overlap.names import alpha_text, as_alpha
 from style_overlap.report.matrix import Key, Training, make_key, recipe_of
 from style_overlap.report.records import Dynamics, Records
-from style_overlap.report.retrieval import CHECKPOINT, SETS
+from style_overlap.report.retrieval import CHECKPOINT, SETS, mean_chance, span
+from style_overlap.results import digest
 from style_overlap.stats import MeanSd
 
 Look = dict[str, Any]
@@ -20,16 +21,18 @@ Measure = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Trajectories:
-    """Looks at the fine-tunings of one encoder, k, corpus and recipe.
+    """Looks at the fine-tunings of one encoder, k, corpus and recipe, on galleries of one kind.
 
     Attributes:
         key: that of their matrix.
         recipe: how they were made.
+        gallery: what retrieval was measured on.
         runs: the looks of each fine-tuning, in the order of steps.
     """
 
     key: Key
     recipe: dict[str, Any]
+    gallery: dict[str, Any] = field(default_factory=dict)
     runs: dict[Training, tuple[Look, ...]] = field(default_factory=dict)
 
     @property
@@ -60,34 +63,55 @@ class Trajectories:
             for step, values in sorted(by_step.items())
         ]
 
+    @property
+    def n(self) -> str:
+        """Contents in the gallery: one number, or the range over seeds; see ``Curve.n``."""
+        return span(self._rows())
+
+    @property
     def chance(self) -> float | None:
-        """Chance level of retrieval, if it is the same everywhere."""
-        levels = {
-            row["chance"]
-            for looks in self.runs.values()
-            for look in looks
-            for row in look["retrieval"]
-            if row.get("chance")
-        }
-        return levels.pop() if len(levels) == 1 else None
+        """Top-1 of features that say nothing, about 1 / n; mean over fine-tunings."""
+        return mean_chance(self._rows())
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [row for looks in self.runs.values() for look in looks for row in look["retrieval"]]
 
 
 def trajectories(records: Records) -> tuple[list[Trajectories], dict[str, str]]:
-    """All looks, sorted as matrices are, and those that are left out with the reason."""
-    found: dict[Key, Trajectories] = {}
+    """All looks, sorted as matrices are, and those that are left out with the reason.
+
+    Looks at one fine-tuning may come from several records, a step from each. Two looks at one step
+    that disagree: the later one is left out and named.
+    """
+    found: dict[tuple[Key, str], Trajectories] = {}
     left_out: dict[str, str] = {}
     for path, dynamics in sorted(records.dynamics.items()):
         if dynamics.degenerate:
             left_out[path] = f"dynamics: degenerate: {dynamics.degenerate}"
             continue
         key, recipe = key_of_dynamics(dynamics)
-        mine = found.setdefault(key, Trajectories(key, recipe))
+        new = Trajectories(key, recipe, dynamics.gallery)
+        mine = found.setdefault((key, digest(dynamics.gallery)), new)
         training = (alpha_text(dynamics.config["alpha"]), int(dynamics.config["seed"]))
-        if training in mine.runs:
-            left_out[path] = f"dynamics: alpha_train={training[0]}, seed={training[1]} is there"
-        else:
-            mine.runs[training] = dynamics.looks
+        known = {look["step"]: look for look in mine.runs.get(training, ())}
+        clashing = [
+            look["step"]
+            for look in dynamics.looks
+            if _disagree(look, known.setdefault(look["step"], look))
+        ]
+        mine.runs[training] = tuple(known[step] for step in sorted(known))
+        if clashing:
+            left_out[path] = (
+                f"dynamics: another record has alpha_train={training[0]}, seed={training[1]}, "
+                f"step {clashing[0]} with other figures"
+            )
     return [found[key] for key in sorted(found)], left_out
+
+
+def _disagree(look: Look, other: Look) -> bool:
+    """Whether two looks at one step give one measure two values."""
+    mine, theirs = _figures(look), _figures(other)
+    return any(theirs.get(measure, value) != value for measure, value in mine.items())
 
 
 def key_of_dynamics(dynamics: Dynamics) -> tuple[Key, dict[str, Any]]:
