@@ -49,7 +49,8 @@ def evaluate(
         options: data of the tasks; by default those that the checkpoint was trained on.
         limit: documents per task, for a quick look; the record is marked, and left out of matrices.
         retrieval: also run content retrieval in the same call: on all pairs of the checkpoint's
-            styles, and on the reserved versions if the corpus has two.
+            styles, and on the reserved versions if the corpus has two. Everything is in fp32 then,
+            unless ``dtype`` is given.
         probe_contents: train the projectors of retrieval on as much as a corpus of so many
             contents would give.
         probe_seeds: number of seeds of the projectors.
@@ -76,6 +77,8 @@ def evaluate(
         options = RetrievalOptions(
             **asdict(options), probe_contents=probe_contents, probe_seeds=probe_seeds
         )
+        # Features are computed in fp32, and the logits come along in the same pass.
+        model_args = {"dtype": "fp32", **model_args}
     lm = StyleEncoderLM(pretrained=checkpoint, **model_args)
     k = len(lm.encoder.labels)
     tasks = [_task(k, alpha) for alpha in levels]

@@ -13,12 +13,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from lm_eval import simple_evaluate
 from lm_eval.api.model import LM
 from lm_eval.tasks import TaskManager
 from lm_eval.utils import make_table
 
 from conftest import RESERVED, make_corpus
+from style_overlap.devices import pick_dtype
 from style_overlap.embedding import Embedding
 from style_overlap.encoder import Encoder, Feature
 from style_overlap.errors import UsageError
@@ -453,6 +455,17 @@ def test_an_evaluation_holds_retrieval_when_asked_for(checkpoint, tmp_path):
         ]
     assert read_json(save(record, tmp_path))["retrieval"] == json.loads(dumps(record["retrieval"]))
     assert save(plain, tmp_path) != save(record, tmp_path)
+
+
+def test_with_retrieval_classes_come_from_the_pass_that_features_need(checkpoint, monkeypatch):
+    monkeypatch.setattr(
+        "style_overlap.encoder.pick_dtype",
+        lambda name, device: torch.bfloat16 if name == "auto" else pick_dtype(name, device),
+    )
+    alone = evaluate(str(checkpoint), alphas=[0], limit=3)
+    beside = evaluate(str(checkpoint), alphas=[0], limit=3, retrieval=True, probe_seeds=1)
+    assert alone["model"]["model_dtype"] == "bfloat16"
+    assert beside["model"]["model_dtype"] == "float32"
 
 
 def test_without_two_reserved_versions_there_is_no_unseen_pair(checkpoint, monkeypatch):
