@@ -21,7 +21,7 @@ from transformers.utils.hub import cached_file
 
 from style_overlap.errors import UsageError
 from style_overlap.heads import find_head
-from style_overlap.model_folders import resolve_model
+from style_overlap.model_folders import POOLING_FILE, resolve_model
 
 logger = logging.getLogger(__name__)
 
@@ -70,6 +70,10 @@ def load_checkpoint(
         tokenizer = AutoTokenizer.from_pretrained(name, **options)
         model, info = loader.from_pretrained(name, dtype=dtype, output_loading_info=True, **options)
         config = cached_file(name, "config.json", revision=revision)
+        if not head:  # a sentence encoder of the hub: into the same folder
+            cached_file(
+                name, POOLING_FILE, revision=revision, _raise_exceptions_for_missing_entries=False
+            )
     missing = tuple(sorted(info["missing_keys"]))
     if head == "untuned":
         missing = _without_last_layer(model, missing)

@@ -187,7 +187,12 @@ def sweep(
         check_here(planned)
     if dry_run or save_plan is not None:
         command.show_plan(
-            planned.part(part), runs, keep=keep, parallel=chosen.parallel, retry_failed=retry_failed
+            planned.part(part),
+            runs,
+            keep=keep,
+            parallel=chosen.parallel,
+            retry_failed=retry_failed,
+            timed=dry_run,
         )
         if save_plan is not None:
             write_json(save_plan, planned.part(part).to_json())

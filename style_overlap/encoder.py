@@ -137,6 +137,9 @@ class Encoder(TextModel):
         """How states are pooled if nobody says.
 
         Without a head, as a sentence-transformers folder states it; else as ``TextModel`` has it.
+
+        Raises:
+            UsageError: it states one that is none of ours.
         """
         stated = None if self.labels else default_pooling(self.folder)
         return stated or super().pooling

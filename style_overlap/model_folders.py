@@ -25,7 +25,12 @@ _POOLINGS: dict[str, Pooling] = {
 }
 """sentence-transformers' names of poolings, of its old settings and its new ones."""
 
+POOLING_FILE = "1_Pooling/config.json"
+"""Where a sentence-transformers model states its pooling."""
+
 _HUB_ID = re.compile(r"[A-Za-z0-9_][\w.-]*(/[A-Za-z0-9_][\w.-]*)?")
+
+_STEP = re.compile(r"checkpoint-(\d+)")
 
 
 def resolve_model(spec: str | Path) -> str:
@@ -99,12 +104,21 @@ def training_record(checkpoint: str | Path) -> dict[str, Any]:
     """
     folder = Path(checkpoint)
     places = [folder / RECORD_NAME]
-    if re.fullmatch(r"checkpoint-\d+", folder.name):
+    if _STEP.fullmatch(folder.name):
         places += [folder.parent / RECORD_NAME, folder.parent / PLAN_NAME]
     for path in places:
         if path.is_file():
             return read_json(path)
     return {}
+
+
+def training_step(checkpoint: str | Path) -> tuple[int, float] | None:
+    """Step and epoch of a ``checkpoint-*`` folder of a training, None for anything else."""
+    folder = Path(checkpoint)
+    match, state = _STEP.fullmatch(folder.name), folder / "trainer_state.json"
+    if not match or not state.is_file():
+        return None
+    return int(match[1]), float(read_json(state).get("epoch") or 0)
 
 
 def model_fingerprint(folder: str | Path) -> str:
@@ -143,12 +157,21 @@ def checkpoint_fingerprint(folder: Path, tokenizer: Any, settings: dict[str, Any
 
 
 def default_pooling(folder: Path) -> Pooling | None:
-    """The pooling that a sentence-transformers folder states, None for any other folder."""
+    """The pooling that a sentence-transformers folder states, None for any other folder.
+
+    Raises:
+        UsageError: it is none of ours.
+    """
     for path in sorted(folder.glob("*Pooling/config.json")):
         stated = read_json(path)
-        modes = {str(stated.get("pooling_mode"))}
-        modes |= {key.removeprefix("pooling_mode_") for key, on in stated.items() if on is True}
-        for mode, pooling in _POOLINGS.items():
-            if mode in modes:
-                return pooling
+        older = {key.partition("pooling_mode_")[2] for key, on in stated.items() if on is True}
+        modes = stated.get("pooling_mode") or sorted(older - {""})  # "" of other settings
+        modes = [modes] if isinstance(modes, str) else modes
+        if len(modes) == 1 and modes[0] in _POOLINGS:
+            return _POOLINGS[modes[0]]
+        if modes:
+            raise UsageError(
+                f"{path} states the pooling {' and '.join(map(str, modes))}, which is not known "
+                "here: give cls, mean or last by --pooling"
+            )
     return None

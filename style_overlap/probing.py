@@ -18,13 +18,14 @@ from style_overlap.corpus import ParallelCorpus, load_corpus
 from style_overlap.encoder import Encoder, Feature
 from style_overlap.errors import UsageError
 from style_overlap.heads import Pooling
-from style_overlap.model_folders import training_record
+from style_overlap.model_folders import training_record, training_step
 from style_overlap.probe import seen_pairs, unseen_pairs, untrained
 from style_overlap.probe.gallery import Found, Gallery, Pair
 from style_overlap.probe.projectors import Settings
 from style_overlap.probe.run import check_versions
 from style_overlap.probe.summary import feature_name
 from style_overlap.results import SCHEMA, checkpoint_part, digest, versions, write_json
+from style_overlap.trainers.dynamics import look, scored_splits
 
 logger = logging.getLogger(__name__)
 
@@ -114,7 +115,7 @@ class Probing:
         corpus = self._corpus(settings)
         data_seed = self._data_seed(spec, settings)
         encoder = self._encoder(spec)
-        sets = self._sets(encoder, corpus)
+        sets = self._sets(spec, encoder, corpus)
         check_versions(corpus, [pair for pairs in sets.values() for pair in pairs])
         wants = self._wants(encoder)
         options = self.options
@@ -130,7 +131,12 @@ class Probing:
         notes: list[str] = []
         max_length = encoder.max_length
         read = [[feature_name(want) for want in wants], max_length]
-        parts = [gallery.encoder("checkpoint", encoder, wants)]
+        # First, since texts may have no words, which is seen at once.
+        bow = (
+            [self._control(["bow", gallery.identity], gallery.bag_of_words)] if options.bow else []
+        )
+        found, dynamics = _look(spec, trained, encoder, gallery, wants)
+        parts = [found]
         if self.options.base:
             parts.append(self._base(spec, settings, wants, max_length, gallery, notes))
         if self.options.untrained:
@@ -140,8 +146,7 @@ class Probing:
                     lambda: gallery.encoder("untrained", untrained(encoder), wants),
                 )
             )
-        if self.options.bow:
-            parts.append(self._control(["bow", gallery.identity], gallery.bag_of_words))
+        parts += bow
         rows, summary = ([row for part in parts for row in part[side]] for side in (0, 1))
         texts = {version: corpus.texts(version) for version in gallery.versions}
         return {
@@ -167,6 +172,7 @@ class Probing:
             "dtype": str(encoder.dtype).removeprefix("torch."),
             "rows": rows,
             "summary": summary,
+            "dynamics": dynamics,
             "notes": notes,
             "versions": versions(),
         }
@@ -196,13 +202,18 @@ class Probing:
             spec, head="untuned" if "h" in self.options.layers else False, **self.load
         )
 
-    def _sets(self, encoder: Encoder, corpus: ParallelCorpus) -> dict[str, list[Pair]]:
+    def _sets(self, spec: str, encoder: Encoder, corpus: ParallelCorpus) -> dict[str, list[Pair]]:
         if self.options.pair:
             return {"chosen": [self.options.pair]}
-        labels = list(encoder.labels)
+        labels, k = list(encoder.labels), self.options.k
         known = set(corpus.styles) | set(corpus.reserved)
-        if self.options.k is not None or not set(labels) <= known or len(labels) < 2:
-            labels = list(corpus.styles[: self.options.k or 2])
+        if not set(labels) <= known or len(labels) < 2:
+            labels = list(corpus.styles[: k or 2])
+        elif k not in (None, len(labels)):
+            raise UsageError(
+                f"--k is {k}, and {spec} has {len(labels)} classes, {', '.join(labels)}, which are "
+                "the versions that it has seen: leave out --k, or name other versions by --versions"
+            )
         sets = {"seen": seen_pairs(labels)}
         if self.options.unseen:
             sets["unseen"] = unseen_pairs(corpus)
@@ -216,8 +227,8 @@ class Probing:
     def _wants(self, encoder: Encoder) -> list[Feature]:
         """The features to probe, their pooling settled, so that the record can name it."""
         layers = self.options.layers or (("h", "last") if encoder.labels else ("last",))
-        default: Pooling = "cls" if encoder.labels and not self.options.layers else encoder.pooling
-        pooling = self.options.pooling or default
+        by_default: Pooling | None = "cls" if encoder.labels and not self.options.layers else None
+        pooling = self.options.pooling or by_default or encoder.pooling
         wants = [Feature() if layer == "h" else Feature(_layer(layer), pooling) for layer in layers]
         return list(dict.fromkeys(wants))
 
@@ -261,6 +272,25 @@ class Probing:
         if key not in self._controls:
             self._controls[key] = probed()
         return self._controls[key]
+
+
+def _look(
+    spec: str,
+    trained: dict[str, Any],
+    encoder: Encoder,
+    gallery: Gallery,
+    wants: list[Feature],
+) -> tuple[Found, dict[str, Any] | None]:
+    """What the probe of a checkpoint found, and its line of the dynamics of its training.
+
+    There is none of a checkpoint from elsewhere than the middle of a training of ours, nor on
+    another corpus than that of the training. It has no loss: that is a mean since the look before.
+    """
+    step, data = training_step(spec), trained.get("data") or {}
+    if step is None or data.get("corpus_fingerprint") != gallery.corpus.fingerprint:
+        return gallery.encoder("checkpoint", encoder, wants), None
+    found, line = look(encoder, gallery, wants, scored_splits(gallery.corpus, trained["config"]))
+    return found, {"step": step[0], "epoch": step[1], **line}
 
 
 def save(record: dict[str, Any], folder: Path) -> Path:

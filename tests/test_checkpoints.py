@@ -1,15 +1,23 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 
 import pytest
 import torch
+from huggingface_hub import constants
+from huggingface_hub.errors import EntryNotFoundError
 from safetensors.torch import load_file, save_file
 
 from style_overlap.checkpoints import load_checkpoint
 from style_overlap.errors import UsageError
-from style_overlap.model_folders import model_fingerprint, resolve_model
+from style_overlap.model_folders import (
+    POOLING_FILE,
+    default_pooling,
+    model_fingerprint,
+    resolve_model,
+)
 from tiny_models import make_checkpoint, make_encoder
 
 
@@ -106,6 +114,82 @@ def test_a_hub_id_without_a_network_is_one_line(monkeypatch):
     )
     assert "\n" not in message
     assert caught.value.__suppress_context__
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """A hub with the model org/name: the folder of its files, and what it is asked for."""
+    remote = make_encoder(tmp_path / "remote")
+    cache = tmp_path / "cache" / "models--org--name"
+    (cache / "refs").mkdir(parents=True)
+    (cache / "refs" / "main").write_text("0" * 40)
+    asked = []
+
+    def download(repo, filename, *, subfolder=None, **_):
+        asked.append(filename)
+        source = remote / (subfolder or "") / filename
+        if not source.is_file():
+            raise EntryNotFoundError(f"no {filename} in {repo}")
+        target = cache / "snapshots" / ("0" * 40) / (subfolder or "") / filename
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, target)
+        return str(target)
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("transformers.utils.hub.hf_hub_download", download)
+    return remote, asked
+
+
+def test_a_sentence_encoder_of_the_hub_comes_with_what_it_says_of_its_pooling(hub):
+    remote, asked = hub
+    plain = load_checkpoint("org/name", head=False, dtype=torch.float32)
+    assert default_pooling(plain.folder) is None
+    assert asked.count(POOLING_FILE) == 1
+    write_config(remote / "1_Pooling", pooling_mode="mean")
+    found = load_checkpoint("org/name", head=False, dtype=torch.float32)
+    assert found.folder == plain.folder != remote
+    assert default_pooling(found.folder) == "mean"
+
+
+@pytest.mark.parametrize("stated", [None, "mean"])
+def test_the_hub_is_asked_for_nothing_of_a_folder(hub, stated):
+    remote, asked = hub
+    if stated:
+        write_config(remote / "1_Pooling", pooling_mode=stated)
+    found = load_checkpoint(remote, head=False, dtype=torch.float32)
+    assert default_pooling(found.folder) == stated
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("stated", "told"),
+    [
+        ({"pooling_mode": "weightedmean"}, "weightedmean"),
+        ({"pooling_mode": ["mean", "max"]}, "mean and max"),
+        ({"pooling_mode_max_tokens": True, "include_prompt": True}, "max_tokens"),
+        ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": True}, "cls_token and mean_"),
+    ],
+)
+def test_a_stated_pooling_that_is_not_ours_is_one_line_with_the_way_out(tmp_path, stated, told):
+    write_config(tmp_path / "1_Pooling", **stated)
+    with pytest.raises(UsageError, match=f"states the pooling {told}.*mean or last by --pooling"):
+        default_pooling(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("stated", "pooling"),
+    [
+        ({"pooling_mode": "lasttoken"}, "last"),
+        ({"pooling_mode": ["cls"], "pooling_mode_mean_tokens": True}, "cls"),
+        ({"pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": False}, "mean"),
+        ({"include_prompt": True}, None),
+    ],
+)
+def test_what_is_stated_of_pooling_is_read_in_its_old_form_and_its_new_one(
+    tmp_path, stated, pooling
+):
+    write_config(tmp_path / "1_Pooling", **stated)
+    assert default_pooling(tmp_path) == pooling
 
 
 @pytest.mark.parametrize(

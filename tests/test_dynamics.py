@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import random
 import shutil
@@ -13,6 +14,7 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ import torch
 from transformers import TrainerCallback
 
 from conftest import QUICK, make_corpus
+from style_overlap import probing
 from style_overlap.encoder import Encoder, Feature
 from style_overlap.errors import UsageError
 from style_overlap.overlap import sample
@@ -35,7 +38,7 @@ from style_overlap.trainers.dynamics import Viewpoint
 from style_overlap.trainers.folder import PLAN_NAME
 from style_overlap.trainers.looks import Looks
 from style_overlap.trainers.start import load_encoder
-from style_overlap.trainers.watch import DYNAMICS_NAME
+from style_overlap.trainers.watch import DYNAMICS_NAME, Watch
 from tiny_models import make_encoder
 from train_run import command, run
 
@@ -88,7 +91,7 @@ class Told(TrainerCallback):
 def quick_fits(monkeypatch) -> None:
     """Projectors that are hardly trained, where what they find does not matter."""
     quick = partial(probe_vectors, settings=Settings(epochs=1))
-    monkeypatch.setattr("style_overlap.trainers.dynamics.probe_vectors", quick)
+    monkeypatch.setattr("style_overlap.probe.run.probe_vectors", quick)
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +155,34 @@ def test_the_last_look_is_what_the_standalone_probe_says_of_the_checkpoint_in_fp
         assert {name: row[name] for name in ("top1", "recall_at_5", "n")} == {
             name: expected[name] for name in ("top1", "recall_at_5", "n")
         }
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_a_kept_checkpoint_probed_afterwards_says_what_the_look_at_its_step_said(
+    looked_at, tmp_path, monkeypatch, finished
+):
+    settings, record, _ = looked_at
+    loaded = []
+    load = Encoder.load
+    monkeypatch.setattr(Encoder, "load", lambda *a, **o: loaded.append(load(*a, **o)) or loaded[-1])
+    monkeypatch.setattr(probing, "load_corpus", lambda spec, chunk_verses: CORPUS)
+    looks = record["looks"]
+    options = probing.ProbeOptions(
+        unseen=True, contents=looks["contents"], limit=looks["limit"], seeds=looks["seeds"]
+    )
+    folder = settings.output
+    if not finished:
+        folder = as_if_killed(settings, tmp_path / "again", before_step=99).output
+    probe_of = probing.Probing(options, dtype="fp32", device="cpu").run
+    found = probe_of(str(folder / "checkpoint-20"))
+    look = lines(settings.output)[-1]
+    assert found["dynamics"] == {name: look[name] for name in look if name != "loss"}
+    texts = Viewpoint(settings, CORPUS, draw(settings, CORPUS), Looks(**looks)).texts
+    assert loaded[0].texts_passed == len(set(texts)), "no text passes twice"
+    earlier = probe_of(str(folder / "checkpoint-7"))["dynamics"]
+    assert (earlier["step"], earlier["epoch"]) == (7, 7 / 20)
+    if finished:
+        assert probe_of(str(folder))["dynamics"] is None
 
 
 @pytest.mark.parametrize(("name", "alpha"), [("matched", "0.4"), ("fully_shared", "1")])
@@ -381,6 +412,35 @@ def test_weights_that_are_not_finite_stop_with_the_step(settings, monkeypatch):
     monkeypatch.setattr(Viewpoint, "look", broken)
     with pytest.raises(TrainingError, match="not finite after step 0 of 20: give a lower"):
         train(replace(settings, probe_every=1), corpus=CORPUS)
+
+
+@pytest.mark.parametrize(("look_takes", "warned"), [(40, False), (60, True)])
+def test_looks_that_took_more_than_a_third_of_the_rest_of_the_training_say_so(
+    tmp_path, monkeypatch, caplog, look_takes, warned
+):
+    """By a clock that only looks and steps move on."""
+    now = [1000.0]
+    monkeypatch.setattr(
+        "style_overlap.trainers.watch.time", SimpleNamespace(monotonic=lambda: now[0])
+    )
+
+    def look(*_: Any) -> dict[str, Any]:
+        now[0] += look_takes
+        return {"accuracy": {}, "retrieval": []}
+
+    peers = SimpleNamespace(from_first=lambda act: act())
+    watch = Watch(SimpleNamespace(look=look), Looks(None, 9, None, 50, 20), tmp_path, peers)
+    watch.trainer = SimpleNamespace(model=None, log=lambda logs: None)
+    arguments = SimpleNamespace(gradient_accumulation_steps=1)
+    state = SimpleNamespace(max_steps=10, global_step=0, epoch=0, log_history=[])
+    watch.on_train_begin(arguments, state, None, train_dataloader=range(10))
+    now[0] += 300
+    state.global_step = 10
+    watch.on_log(arguments, state, None, logs={"train_loss": 1.0})
+    with caplog.at_level(logging.WARNING):
+        watch.on_train_end(arguments, state, None)
+    told = "looks took 120.0 s, more than a third of the 300.0 s of the rest of the training"
+    assert [told in message for message in caplog.messages] == [True] * warned
 
 
 @pytest.mark.slow

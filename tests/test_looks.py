@@ -111,7 +111,15 @@ def test_below_a_least_number_of_contents_looks_cost_more_and_that_is_said(caplo
         tell_cost(looks, 256, arguments(), 200)  # 13 looks of 256 against 600 texts 3 times
         tell_cost(looks, 256, arguments(), 20_000)
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
-    assert "13 looks at 256 texts each cost about 1.85 of the training" in caplog.messages[0]
+    assert caplog.messages[0].startswith(
+        "13 looks at 256 texts each cost about 1.85 of the training, more than a third of it: "
+        "ask for fewer looks, or train on more texts; no look is at fewer than 64 contents"
+    )
+    caplog.clear()
+    tell_cost(
+        plan_looks(asked(0.25, None, 500), arguments(), 200, SPLITS, 4, 2), 256, arguments(), 200
+    )
+    assert caplog.messages[0].endswith("fewer looks, or for fewer contents by --probe-contents")
 
 
 def test_a_small_corpus_is_looked_at_whole():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from style_overlap.probe import (
     unseen_pairs,
     untrained,
 )
+from style_overlap.probe.pairs import Pairs
 from style_overlap.probe.projectors import Settings
 from style_overlap.results import dumps
 from tiny_models import make_encoder
@@ -145,6 +147,45 @@ def test_bag_of_words_finds_contents_that_share_words(corpus):
     vectors = bag_of_words(corpus, ["KJV", "ASV"], np.flatnonzero(splits == 0), dim=32)
     (found,) = probe_vectors(vectors, corpus.groups, splits, [("KJV", "ASV")], settings=SMALL)
     assert found.top1.mean > 0.5
+
+
+@pytest.mark.parametrize(
+    "texts", [[f"起初神{n}" for n in range(9)], ["light"] * 9, ["a b c"] * 9, ["in the light"]]
+)
+def test_a_bag_of_fewer_than_two_words_is_refused(texts):
+    """No word in two texts, one in all, none of two letters, and a single text."""
+    corpus = SimpleNamespace(texts=lambda version: texts)
+    message = rf"--bow: fewer than two words .* of the {len(texts)} texts of KJV"
+    with pytest.raises(UsageError, match=message):
+        bag_of_words(corpus, ["KJV"], np.arange(len(texts)))
+
+
+@pytest.mark.parametrize(
+    ("model_on", "fitted_on"), [("meta", "meta"), ("cpu", "cpu"), ("mps", None)]
+)
+def test_projectors_are_fitted_where_the_model_is(
+    encoder, corpus, monkeypatch, model_on, fitted_on
+):
+    """Unless it is a GPU without fp64."""
+    given = []
+    monkeypatch.setattr("style_overlap.probe.run.probe_vectors", lambda *a, **o: given.append(o))
+    texts = [text for version in ("KJV", "ASV") for text in corpus.texts(version)]
+    want = Feature("last", "cls")
+    encoder.forward(texts, [want])
+    encoder.device = torch.device(model_on)
+    probe(encoder, corpus, [("KJV", "ASV")], [want])
+    assert given[0]["device"] == (fitted_on and torch.device(fitted_on))
+
+
+def test_features_go_to_the_device_that_is_named(corpus, monkeypatch):
+    def told(a, b, groups):
+        raise UsageError(f"on {a.device} and {b.device}")
+
+    monkeypatch.setattr(Pairs, "of", told)
+    vectors = {"A": np.ones((100, 8), np.float32), "B": np.ones((100, 8), np.float32)}
+    splits, where = content_splits(corpus), torch.device("meta")
+    with pytest.raises(UsageError, match="on meta and meta"):
+        probe_vectors(vectors, corpus.groups, splits, [("A", "B")], device=where)
 
 
 def test_importing_the_package_loads_no_torch():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from conftest import make_corpus
@@ -69,6 +71,25 @@ def test_a_raw_encoder_is_probed_in_its_last_layer_with_its_own_pooling(base):
     assert told(run(base, k=3), "features", "pairs") == [("last/mean", 3)]
 
 
+def test_a_pooling_that_is_not_ours_is_refused_unless_another_is_given(base):
+    (base / "1_Pooling").mkdir()
+    write_json(base / "1_Pooling" / "config.json", {"pooling_mode_max_tokens": True})
+    with pytest.raises(
+        UsageError, match="states the pooling max_tokens, which is not known here: give"
+    ):
+        run(base)
+    assert told(run(base, pooling="mean"), "features") == [("last/mean",)]
+
+
+def test_k_does_not_replace_the_versions_that_a_classifier_has_seen(checkpoint, tmp_path):
+    message = "--k is 2, and .*run has 3 classes, KJV, ASV, WEB, which are the versions"
+    with pytest.raises(UsageError, match=message):
+        run(checkpoint, k=2)
+    assert told(run(checkpoint, k=3), "pairs") == [(3,), (3,)]
+    of_others = make_checkpoint(tmp_path / "others", labels=("plain", "ornate"))
+    assert told(run(of_others, k=3), "pairs") == [(3,), (3,)]
+
+
 def test_any_layer_pooling_and_pair(checkpoint):
     record = run(checkpoint, layers=("1", "h"), pooling="mean", pair=("WEB", "RWEBSTER"))
     assert told(record, "features", "set") == [("1/mean", "chosen"), ("h", "chosen")]
@@ -128,6 +149,56 @@ def test_a_step_of_a_training_belongs_to_it(checkpoint, tmp_path):
     plan = {"kind": "training", "config": {"model": "x", "k": 2, "data_seed": 7}}
     write_json(tmp_path / "open" / PLAN_NAME, plan)
     assert run(step)["data_seed"] == 7
+
+
+@pytest.fixture
+def step(tmp_path, corpus):
+    """A checkpoint from the middle of a training, as transformers leaves it."""
+    folder = make_checkpoint(tmp_path / "on" / "checkpoint-12", labels=("KJV", "ASV"), seed=3)
+    config = {"model": "x", "k": 2, "alpha": "0.4", "data_seed": 7, "assignment": "contiguous"}
+    plan = {"config": config, "data": {"corpus_fingerprint": corpus.fingerprint}}
+    write_json(tmp_path / "on" / PLAN_NAME, {"kind": "training", **plan})
+    write_json(folder / "trainer_state.json", {"global_step": 12, "epoch": 0.75})
+    return folder
+
+
+def test_a_step_of_a_training_has_a_line_of_its_dynamics(step):
+    record = run(step, unseen=True)
+    line = record["dynamics"]
+    assert (line["step"], line["epoch"]) == (12, 0.75)
+    assert all(0 <= line["accuracy"][name] <= 1 for name in ("matched", "fully_shared"))
+    assert [{**row, "interval": None} for row in line["retrieval"]] == [
+        {**row, "interval": None} for row in record["summary"]
+    ]
+
+
+def test_a_gallery_without_the_classes_scores_none_of_them(step):
+    line = run(step, pair=("KJV", "WEB"))["dynamics"]
+    assert line["accuracy"] == {"matched": None, "fully_shared": None}
+    assert [row["set"] for row in line["retrieval"]] == ["chosen"] * 2
+
+
+def test_no_dynamics_elsewhere_than_in_the_middle_of_a_training_of_ours(step, checkpoint, base):
+    plan = read_json(step.parent / PLAN_NAME)
+    plan["data"]["corpus_fingerprint"] = "of another corpus"
+    write_json(step.parent / PLAN_NAME, plan)
+    assert [run(one)["dynamics"] for one in (step, checkpoint, base)] == [None] * 3
+    (step.parent / PLAN_NAME).unlink()
+    assert run(step)["dynamics"] is None
+
+
+def test_texts_without_words_are_refused_before_anything_passes_through_the_model(
+    checkpoint, corpus, monkeypatch
+):
+    clauses = [f"起初神創造天地{number}" for number in range(len(corpus))]
+    table = corpus.table
+    for name in ("KJV", "ASV", "WEB"):
+        table = table.remove_columns(name).add_column(name, clauses)
+    spaceless = replace(corpus, table=table)
+    monkeypatch.setattr(probing, "load_corpus", lambda spec, chunk_verses: spaceless)
+    monkeypatch.setattr(gallery, "probe", None)
+    with pytest.raises(UsageError, match="--bow: fewer than two words are in more than one of the"):
+        run(checkpoint, bow=True)
 
 
 def test_other_splits_than_the_checkpoints_are_refused(checkpoint):

@@ -164,6 +164,12 @@ def test_weights_of_the_best_validation_epoch_are_kept():
     assert torch.equal(projectors.a.weight, fitted(a, b, settings=until_best).a.weight)
 
 
+def test_at_default_size_noise_is_given_up_long_before_the_last_epoch():
+    a, b = np.random.default_rng(0).normal(size=(2, 1_250, 384)).astype(np.float32)
+    projectors = fit(Pairs.of(a[:1_000], b[:1_000]), Pairs.of(a[1_000:], b[1_000:]), seed=0)
+    assert len(projectors.losses) == projectors.best_epoch + Settings().patience < 50
+
+
 def test_loss_is_the_mean_cross_entropy_of_both_directions():
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 5, 3))

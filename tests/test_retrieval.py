@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from style_overlap.errors import UsageError
-from style_overlap.probe.retrieval import retrieve, tolerance
+from style_overlap.probe.retrieval import BLOCK, retrieve, tolerance
 
 sizes = st.integers(2, 40)
 dims = st.integers(1, 24)
@@ -213,6 +217,33 @@ def test_a_bf16_training_step_around_it_changes_nothing():
         torch.set_float32_matmul_precision(before)
     np.testing.assert_array_equal(outside.ab.rank, inside.ab.rank)
     assert 0.1 < outside.top1 < 0.9  # an example in which precision could matter
+
+
+class Largest(TorchDispatchMode):
+    """Remembers the most numbers that any tensor within it had."""
+
+    numbers = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        made = function(*args, **(kwargs or {}))
+        for tensor in tree_leaves(made):
+            if isinstance(tensor, torch.Tensor):
+                self.numbers = max(self.numbers, tensor.numel())
+        return made
+
+
+def test_no_matrix_of_all_similarities_is_ever_made():
+    n = 6_000
+    a, b = noisy_pair(n, 8, 0)
+    tracemalloc.start()  # of numpy
+    try:
+        with Largest() as largest:
+            retrieve(a, b, groups=np.arange(n) // 2)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert 8 * n < largest.numbers <= 2 * BLOCK**2 < n * n / 10
+    assert peak < n * n / 10
 
 
 def test_huge_and_tiny_features_keep_their_direction():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from dataclasses import replace
 
@@ -18,11 +19,20 @@ from style_overlap.sweep.command import costs, jobs_of
 from style_overlap.sweep.drive import drive
 from style_overlap.sweep.faults import SweepStoppedError
 from style_overlap.sweep.grid import Probes
-from style_overlap.sweep.jobs import Job, Outcome, look
+from style_overlap.sweep.jobs import Job, Outcome, done_record, failure_of, look
 from style_overlap.sweep.local import environments_of
 from style_overlap.sweep.plan import Cell, Plan, extend_plan, read_plan, short_name
 from style_overlap.sweep.progress import Progress, duration, size
-from sweep_cells import Pretender, Silent, bare_cell, bare_plan, make_plan, write_corpus, write_done
+from sweep_cells import (
+    QUICK,
+    Pretender,
+    Silent,
+    bare_cell,
+    bare_plan,
+    make_plan,
+    write_corpus,
+    write_done,
+)
 
 
 @pytest.fixture(scope="module")
@@ -166,6 +176,29 @@ def test_a_grid_that_cannot_be_run_is_refused_before_anything_starts(corpus, cha
         make_plan(corpus, models, **changes)
 
 
+@pytest.mark.parametrize(
+    ("probes", "told"),
+    [
+        (Probes(contents=10_000), "10000 contents to train projectors on: corpus .* has 120"),
+        (Probes(contents=1), "contents to train projectors: expected two or more"),
+        (Probes(retrieval=False, every=0.5, contents=1), "contents to train projectors"),
+    ],
+)
+def test_contents_that_train_no_projector_are_refused_if_something_is_probed(
+    corpus, encoder, probes, told
+):
+    with pytest.raises(UsageError, match=told):
+        make_plan(corpus, [str(encoder)], probes=probes)
+    make_plan(corpus, ["baseline:tfidf"], probes=probes)
+    make_plan(corpus, [str(encoder)], probes=replace(probes, retrieval=False, every=None))
+
+
+def test_a_lock_that_cannot_be_had_is_told_in_one_line(tmp_path):
+    (tmp_path / ".locks" / "plan.lock").mkdir(parents=True)
+    with pytest.raises(UsageError, match=r"cannot lock .*plan\.lock: Is a directory"):
+        extend_plan(tmp_path, bare_plan())
+
+
 # What it costs.
 
 
@@ -208,6 +241,36 @@ def test_costs_are_told_only_as_far_as_they_are_known(tmp_path):
     told = costs(plan, list(plan.cells[1:]), tmp_path, keep="last", parallel=3)[0]
     assert told.startswith("time: about 10 min with 3 at once")
     assert costs(plan, [], tmp_path, keep="last", parallel=1) == ["nothing is left to do"]
+
+
+def timed(plan: Plan, runs, parallel=1) -> str:
+    """What a dry run says of the time."""
+    return costs(plan, list(plan.cells), runs, keep="last", parallel=parallel, timed=True)[0]
+
+
+def test_before_a_cell_is_finished_a_step_of_its_encoder_is_timed(corpus, encoder, tmp_path):
+    plan = make_plan(
+        corpus, [str(encoder), "baseline:tfidf"], probes=Probes(every=0.5, contents=80),
+        arguments={**QUICK, "num_train_epochs": 1e6},
+    )  # fmt: skip
+    told = timed(plan, tmp_path)
+    assert re.match(r"time: about [\d.]+ (min|h|days) with 1 at once, an estimate by", told)
+    assert "one training step and one forward batch of each encoder" in told
+    assert "times the texts of 2 cells" in told
+    assert "and 2 cells of encoders of which none is finished yet" in told  # the baseline's
+    assert "with 2 at once, which share this machine" in timed(plan, tmp_path, parallel=2)
+    assert not list(tmp_path.iterdir())
+    for job in jobs_of(plan, tmp_path, keep="last", retry_failed=False)[1:]:
+        write_done(job, seconds=600.0)
+    told = costs(plan, [plan.cells[0]], tmp_path, keep="last", parallel=1, timed=True)[0]
+    by = "the cells that are finished here"
+    assert told == f"time: about 10 min with 1 at once, an estimate by {by}"
+
+
+def test_an_encoder_that_is_not_on_this_machine_is_not_timed(tmp_path, corpus):
+    told = timed(make_plan(corpus, ["nobody/nothing-at-all"]), tmp_path)
+    assert told.startswith("time: not known before a first cell is finished")
+    assert told.endswith("(nobody/nothing-at-all is not on this machine yet)")
 
 
 @pytest.mark.parametrize(
@@ -281,6 +344,20 @@ def test_a_cell_that_runs_elsewhere_is_waited_for_and_run_here_if_that_fails(job
     assert not found[finished_there.cell.id].ran
     assert found[given_up.cell.id].ran
     assert engine.started.count(given_up.cell.id) == 3
+
+
+def test_cells_that_an_engine_only_queues_are_not_told_to_run(jobs):
+    engine = Pretender({job.cell.id: [outcome(job.cell, "done")] for job in jobs}, slots=4)
+    engine.parallel, watcher, told, finished = 2, Silent(), [], engine.finished
+
+    def count_and_finish():
+        told.append(len(watcher.began_ids))
+        return finished()
+
+    engine.finished = count_and_finish
+    drive(jobs, engine, watcher)
+    assert told == [2, 3, 4, 4]
+    assert watcher.began_ids == [job.cell.id for job in jobs]
 
 
 def test_what_stops_a_sweep_ends_its_engine(jobs):
@@ -372,3 +449,15 @@ def test_a_failure_is_retried_only_as_it_was_when_the_sweep_began(tmp_path):
     write_json(path, {**read_json(path), "error": "failed again, in another sweep"})
     assert look(retrying).note == "failed again, in another sweep"
     assert look(replace(retrying, retry=None)).status == "failed"
+
+
+def test_a_record_that_another_sweep_removes_at_this_moment_is_none(jobs, monkeypatch):
+    def removed(path):
+        path.unlink()
+        return read_json(path)
+
+    monkeypatch.setattr("style_overlap.sweep.jobs.read_json", removed)
+    for ask in (look, failure_of, done_record):
+        write_json(jobs[0].record, {"status": "failed", "error": "x"})
+        assert ask(jobs[0]) is None
+        assert not jobs[0].record.exists()

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -18,7 +19,7 @@ from style_overlap.corpus.floor import cross_overlap
 from style_overlap.errors import UsageError
 from style_overlap.names import as_alpha
 from style_overlap.report.matrix import build
-from style_overlap.results import read_json
+from style_overlap.results import read_json, write_json
 from style_overlap.sweep import cell as cells
 from style_overlap.sweep.cell import run
 from style_overlap.sweep.command import sweep
@@ -85,8 +86,13 @@ def test_a_finished_cell_is_not_run_again(job):
 def test_a_training_that_was_finished_by_hand_is_only_measured(job, monkeypatch):
     train(settings_of(job.cell, job.folder))
     weights = (job.folder / "model.safetensors").stat().st_mtime_ns
-    assert run(job).status == "done"
+    record = read_json(job.folder / "style_overlap.json")
+    write_json(job.folder / "style_overlap.json", {**record, "time": {"seconds": 5000.0}})
+    outcome = run(job)
+    assert outcome.status == "done"
     assert (job.folder / "model.safetensors").stat().st_mtime_ns == weights
+    # What such a cell takes is told by both.
+    assert read_json(job.record)["time"]["seconds"] == outcome.seconds >= 5000
 
 
 @pytest.mark.parametrize(
@@ -106,6 +112,23 @@ def test_pruning_that_was_cut_short_is_finished(job, monkeypatch):
     assert (job.folder / "model.safetensors").is_file()
     # Whoever comes next, with whatever policy of its own.
     assert not run(replace(job, keep="last")).ran
+    assert not (job.folder / "model.safetensors").is_file()
+
+
+def test_weights_that_cannot_be_removed_now_are_removed_later(job, monkeypatch):
+    unlink = Path.unlink
+
+    def busy(self, **options):
+        if self.suffix == ".safetensors":
+            raise OSError(errno.EBUSY, "Device or resource busy")
+        unlink(self, **options)
+
+    monkeypatch.setattr(Path, "unlink", busy)
+    assert run(replace(job, keep="none")).status == "done"
+    assert read_json(job.record)["status"] == "done"
+    assert (job.folder / "model.safetensors").is_file()
+    monkeypatch.undo()
+    assert not run(job).ran
     assert not (job.folder / "model.safetensors").is_file()
 
 

@@ -16,10 +16,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from transformers import TrainerCallback
 
 from conftest import QUICK, hear_interrupts, make_corpus
 from style_overlap.errors import UsageError
-from style_overlap.results import file_digest, read_json
+from style_overlap.results import file_digest, read_json, write_json
 from style_overlap.trainers.classifier import train
 from style_overlap.trainers.folder import LOCK_NAME, PLAN_NAME
 from tiny_models import make_encoder
@@ -167,6 +168,24 @@ def test_killed_in_the_middle_of_an_epoch_it_ends_with_the_same_weights(
     assert weights(result.output) == weights(whole.output)
     assert {**result.record, "time": None} == {**whole.record, "time": None}
     assert names(result.output) == names(whole.output)
+
+
+@pytest.mark.case(10)
+def test_a_training_in_several_attempts_tells_the_time_of_all(settings):
+    class Break(TrainerCallback):
+        def on_epoch_begin(self, args, state, control, **_):
+            if state.global_step:
+                raise KeyboardInterrupt
+
+    settings = replace(settings, arguments={**QUICK, "num_train_epochs": 2})
+    with pytest.raises(KeyboardInterrupt):
+        train(settings, corpus=CORPUS, callbacks=[Break()])
+    plan = read_json(settings.output / PLAN_NAME)
+    assert plan["time"]["seconds"] > 0
+    write_json(settings.output / PLAN_NAME, {**plan, "time": {"seconds": 5000.0}})
+    with pytest.raises(KeyboardInterrupt):  # before another checkpoint
+        train(settings, corpus=CORPUS, callbacks=[Break()])
+    assert train(settings, corpus=CORPUS).record["time"]["seconds"] >= 5000
 
 
 @pytest.mark.case(10)

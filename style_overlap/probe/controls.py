@@ -10,6 +10,7 @@ import torch
 
 from style_overlap.corpus import ParallelCorpus
 from style_overlap.encoder import TextModel
+from style_overlap.errors import UsageError
 
 
 def untrained(encoder: TextModel, *, seed: int = 0) -> TextModel:
@@ -41,6 +42,9 @@ def bag_of_words(
         versions: which.
         train: rows that vocabulary, weights and dimensions are taken from.
         dim: dimensions at most.
+
+    Raises:
+        UsageError: hardly a word is in more than one text, so that a bag of words holds nothing.
     """
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -48,7 +52,16 @@ def bag_of_words(
     vectors = {}
     for version in versions:
         texts = corpus.texts(version)
-        weigh = TfidfVectorizer(sublinear_tf=True, min_df=2).fit([texts[row] for row in train])
+        weigh = TfidfVectorizer(sublinear_tf=True, min_df=2)
+        try:
+            words = len(weigh.fit([texts[row] for row in train]).vocabulary_)
+        except ValueError:  # none is left
+            words = 0
+        if words < 2:
+            raise UsageError(
+                f"--bow: fewer than two words are in more than one of the {len(train)} texts of "
+                f"{version} that train projectors: leave out --bow, or set spaces between words"
+            )
         table = weigh.transform(texts)
         reduce = TruncatedSVD(min(dim, table.shape[1] - 1), random_state=0).fit(table[train])
         vectors[version] = reduce.transform(table).astype(np.float32)

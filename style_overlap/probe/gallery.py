@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,12 @@ class Gallery:
             "limit": limit,
         }
         self._fit: dict[str, Any] = {"seeds": seeds, "settings": settings}
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """All texts that take part: those of the first version, in the order of rows, and so on."""
+        columns = {version: self.corpus.texts(version) for version in self.versions}
+        return [columns[version][row] for version in self.versions for row in self.rows]
 
     def encoder(self, source: str, encoder: TextModel, wants: Sequence[Feature]) -> Found:
         """Probe features of an encoder; ``source`` says whose they are."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from style_overlap.bootstrap import Interval, Scores, mean_interval
 from style_overlap.corpus import ParallelCorpus
@@ -116,6 +117,8 @@ def probe(
             pairs,
             seeds=seeds,
             settings=settings,
+            # Whitening computes in fp64, which Apple's GPUs lack.
+            device=None if encoder.device.type == "mps" else encoder.device,
         )
         for want in wants
     }
@@ -153,6 +156,24 @@ def probe_splits(
     return splits
 
 
+def refuse_few(splits: npt.NDArray[np.int64], groups: npt.NDArray[np.int64]) -> None:
+    """Refuse splits that no projector could be trained on.
+
+    Args:
+        splits: see ``probe_splits``, shape (n,).
+        groups: content group of each content, shape (n,).
+
+    Raises:
+        UsageError: too few contents to train projectors on.
+    """
+    for number, what in enumerate(("train projectors", "stop their training")):
+        if (n := len(np.unique(groups[splits == number]))) < 2:
+            raise UsageError(
+                f"{n} contents to {what}: expected two or more; give a larger "
+                "--probe-contents, or a larger corpus"
+            )
+
+
 def _thin(splits: npt.NDArray[np.int64], split: int, count: int) -> None:
     rows = np.flatnonzero(splits == split)
     if count < len(rows):
@@ -168,6 +189,7 @@ def probe_vectors(
     *,
     seeds: Sequence[int] = SEEDS,
     settings: Settings | None = None,
+    device: torch.device | None = None,
 ) -> list[PairResult]:
     """Probe vectors of any origin.
 
@@ -179,12 +201,14 @@ def probe_vectors(
         seeds: of the probe. Each draws its own contents for early stopping from all that are not
             in the gallery.
         settings: of the projectors.
+        device: to fit and to search on; by default where the vectors are.
     """
     test = np.flatnonzero(splits == 2)
     drawn = [(seed, *_draw(groups, splits, seed)) for seed in seeds]
 
     def rows(a: str, b: str, chosen: npt.NDArray[np.int64]) -> Pairs:
-        return Pairs.of(vectors[a][chosen], vectors[b][chosen], groups[chosen])
+        left, right = (torch.as_tensor(vectors[v][chosen], device=device) for v in (a, b))
+        return Pairs.of(left, right, groups[chosen])
 
     results = []
     for a, b in pairs:

@@ -80,11 +80,9 @@ def _run(job: Job) -> Outcome:
             (job.folder / name).unlink(missing_ok=True)
     try:
         parts = measure(job) if done is None else score_more(job, done)
-        seconds = round(time.time() - started, 1)
         if done is None:
-            parts |= {"time": {"seconds": seconds}, "keep": job.keep}
+            parts["keep"] = job.keep
         write_json(job.record, {**_head(job), "status": "done", **parts})
-        prune(job.folder, parts["keep"])
     except Exception as error:
         if _is_training(job.folder):  # by `style-overlap train`, which knows no lock of ours
             return Outcome(job.cell.id, "elsewhere")
@@ -95,7 +93,9 @@ def _run(job: Job) -> Outcome:
         return Outcome(job.cell.id, "failed", True, time.time() - started, told)
     finally:
         _free_memory()
-    return Outcome(job.cell.id, "done", True, seconds, parts["training"]["degenerate"])
+    prune(job.folder, parts["keep"])
+    seconds, note = parts["time"]["seconds"], parts["training"]["degenerate"]
+    return Outcome(job.cell.id, "done", True, seconds, note)
 
 
 def _head(job: Job) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from style_overlap.names import is_baseline
 from style_overlap.sweep import estimate
 from style_overlap.sweep.drive import Engine, drive
 from style_overlap.sweep.jobs import Job, Outcome, failure_of, look
@@ -75,9 +76,15 @@ def sweep(
 
 
 def show_plan(
-    plan: Plan, runs: Path, *, keep: str, parallel: int | None, retry_failed: bool
+    plan: Plan,
+    runs: Path,
+    *,
+    keep: str,
+    parallel: int | None,
+    retry_failed: bool,
+    timed: bool = False,
 ) -> None:
-    """Print a plan, how far it has come, and what the rest will take."""
+    """Print a plan, how far it has come, and what the rest will take; ``timed`` as in ``costs``."""
     console = _console()
     jobs = jobs_of(plan, runs, keep=keep, retry_failed=retry_failed)
     state = {job.cell.id: found.status if (found := look(job)) else "left" for job in jobs}
@@ -98,30 +105,33 @@ def show_plan(
     console.print(table)
     left = [cell for cell in plan.cells if state[cell.id] == "left"]
     console.print(f"every cell is scored at alpha_eval {', '.join(plan.alphas_eval)}")
-    for line in costs(plan, left, runs, keep=keep, parallel=parallel):
+    for line in costs(plan, left, runs, keep=keep, parallel=parallel, timed=timed):
         console.print(line)
 
 
 def costs(
-    plan: Plan, left: list[Cell], runs: Path, *, keep: str, parallel: int | None
+    plan: Plan,
+    left: list[Cell],
+    runs: Path,
+    *,
+    keep: str,
+    parallel: int | None,
+    timed: bool = False,
 ) -> list[str]:
-    """Time and disk in words."""
+    """Time and disk in words.
+
+    Args:
+        plan: the whole plan.
+        left: its cells that are still to be run.
+        runs: folder of runs.
+        keep: weights that are kept.
+        parallel: cells at once; None where that is not known.
+        timed: time a step of every encoder of which no cell is finished.
+    """
     if not left:
         return ["nothing is left to do"]
-    seconds, unknown = estimate.pace_of(runs, plan.cells).total(left)
     at_once = min(parallel or 1, len(left))
-    if unknown == len(left):
-        texts = sum(cell.texts for cell in left)
-        time = (
-            f"time: not known before a first cell is finished; an epoch of all is {texts:,} texts"
-        )
-    else:
-        time = (
-            f"time: about {duration(seconds / at_once)} with {at_once} at once, going by the cells "
-            "that are finished here"
-        )
-        if unknown:
-            time += f", and {unknown} cells of encoders of which none is finished yet"
+    time = _time(left, plan.alphas_eval, estimate.pace_of(runs, plan.cells), at_once, timed)
     stays, needed = estimate.disk(left, keep, at_once)
     if stays is None or needed is None:
         return [time, "disk: not known, an encoder is not on this machine yet"]
@@ -130,6 +140,40 @@ def costs(
         f"disk: {size(stays)} of weights stay (--keep {keep}), and at most {size(needed)} more "
         "while cells are trained; records are a few hundred kB a cell",
     ]
+
+
+def _time(
+    left: list[Cell], alphas: tuple[str, ...], pace: estimate.Pace, at_once: int, timed: bool
+) -> str:
+    seconds, unknown = pace.total(left)
+    sources = ["the cells that are finished here"] if unknown < len(left) else []
+    new = [c for c in left if pace.of(c) is None and not is_baseline(str(c.config["model"]))]
+    reasons: list[str] = []
+    if timed and new:
+        from style_overlap.sweep.trial import expect  # loads torch
+
+        more, known, reasons = expect(new, alphas, at_once)
+        seconds, unknown = seconds + more, unknown - known
+        if known:
+            sources.append(
+                f"one training step and one forward batch of each encoder, timed on this machine "
+                f"just now, times the texts of {known} cells; fitting projectors, loading and "
+                "saving are not in it"
+            )
+    why = f" ({'; '.join(reasons)})" if reasons else ""
+    if not sources:
+        texts = sum(cell.texts for cell in left)
+        return (
+            "time: not known before a first cell is finished; an epoch of all is "
+            f"{texts:,} texts{why}"
+        )
+    told = f"time: about {duration(seconds / at_once)} with {at_once} at once"
+    if at_once > 1:
+        told += ", which share this machine"
+    told += f", an estimate by {', and by '.join(sources)}"
+    if unknown:
+        told += f"; and {unknown} cells of encoders of which none is finished yet{why}"
+    return told
 
 
 def show_end(summary: Summary, runs: Path) -> None:

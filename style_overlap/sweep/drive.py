@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable
+from itertools import islice
 from typing import Protocol
 
 from style_overlap.sweep.jobs import Job, Outcome, look
@@ -45,7 +46,7 @@ class Watcher(Protocol):
     """Somebody who wants to know how a sweep goes."""
 
     def began(self, job: Job) -> None:
-        """A cell was started."""
+        """A cell was started, as far as is known: one is that an engine has room for."""
 
     def ended(self, job: Job, outcome: Outcome) -> None:
         """A cell is finished, has failed, or turned out to be running elsewhere."""
@@ -67,6 +68,7 @@ def drive(jobs: Iterable[Job], engine: Engine, watcher: Watcher) -> dict[str, Ou
     """
     pending, running = deque(jobs), dict[str, Job]()
     elsewhere: list[Job] = []
+    begun: set[str] = set()
     outcomes: dict[str, Outcome] = {}
     try:
         while pending or running or elsewhere:
@@ -82,11 +84,16 @@ def drive(jobs: Iterable[Job], engine: Engine, watcher: Watcher) -> dict[str, Ou
                     continue
                 running[job.cell.id] = job
                 engine.start(job)
-                watcher.began(job)
             if not running:
                 continue
+            # Those that an engine has taken on beyond what it runs at once wait for their turn.
+            for job in islice(running.values(), engine.parallel):
+                if job.cell.id not in begun:
+                    begun.add(job.cell.id)
+                    watcher.began(job)
             outcome = engine.finished()
             job = running.pop(outcome.id)
+            begun.discard(outcome.id)
             if outcome.status == "elsewhere":
                 elsewhere.append(job)
             else:

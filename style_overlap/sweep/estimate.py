@@ -36,11 +36,11 @@ class Pace:
     def add(self, cell: Cell, seconds: float) -> None:
         """Learn from a finished cell."""
         if seconds > 0:
-            self.seen.setdefault(_recipe(cell.config), []).append((cell.texts, seconds))
+            self.seen.setdefault(recipe(cell.config), []).append((cell.texts, seconds))
 
     def of(self, cell: Cell) -> float | None:
         """Seconds that a cell should take, by its number of training texts; None if not known."""
-        found = self.seen.get(_recipe(cell.config))
+        found = self.seen.get(recipe(cell.config))
         if not found:
             return None
         return cell.texts * sum(s for _, s in found) / sum(n for n, _ in found)
@@ -115,5 +115,6 @@ def _kept(config: Mapping[str, Any], keep: str) -> int:
     return FINAL_BYTES + CHECKPOINT_BYTES * int(min(limit or epochs, epochs) or 1)
 
 
-def _recipe(config: Mapping[str, Any]) -> str:
+def recipe(config: Mapping[str, Any]) -> str:
+    """What cells share that differ in k, overlap and seed alone."""
     return digest({name: value for name, value in config.items() if name not in _VARIED})

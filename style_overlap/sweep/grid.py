@@ -12,6 +12,7 @@ from style_overlap.corpus import ParallelCorpus
 from style_overlap.errors import UsageError
 from style_overlap.model_folders import resolve_model
 from style_overlap.names import ALPHAS, AlphaLike, alpha_text, as_alpha, is_baseline
+from style_overlap.probe.run import probe_splits, refuse_few
 from style_overlap.sweep import baseline
 from style_overlap.sweep.plan import Cell, Plan
 from style_overlap.trainers.arguments import build, choose
@@ -87,6 +88,9 @@ def grid(
         if not values:
             raise UsageError(f"{name} is empty: give one value or more")
     levels = sorted({as_alpha(alpha) for alpha in alphas})
+    # How many contents a look takes is settled when a training begins, unless it is said here.
+    probed = probes.retrieval or (probes.every is not None and probes.contents is not None)
+    probed = probed and not all(map(is_baseline, models))
     data = {}
     for seed in dict.fromkeys(seeds):
         for k in dict.fromkeys(ks):
@@ -95,6 +99,8 @@ def grid(
                 _looked_at(settings, probes.config()).check()
                 drawn, splits = draw_splits(settings, corpus)
                 data[seed, k, alpha] = settings, drawn.fingerprint, len(splits["train"])
+        if probed:
+            refuse_few(probe_splits(corpus, seed, contents=probes.contents), corpus.groups)
     cells = []
     for model in dict.fromkeys(models):
         if not is_baseline(model):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from style_overlap.errors import UsageError
 from style_overlap.names import is_baseline
 from style_overlap.results import RUN_NAME, read_json
 from style_overlap.sweep.plan import Cell
+
+logger = logging.getLogger(__name__)
 
 ERROR_NAME = "error.txt"
 """The traceback of a cell that failed, beside its record."""
@@ -75,31 +79,46 @@ class Outcome:
 
 def look(job: Job) -> Outcome | None:
     """How a cell stands that has a record; None for one that is to be run."""
-    if not job.record.is_file():
+    record, written = _read(job)
+    if record is None:
         return None
-    record = read_json(job.record)
     if record["status"] == "done":
         prune(job.folder, record.get("keep", "last"))  # if that was cut short
         lacks = lacks_of(job, record)
         if lacks and can_score(job):
             return None
         return Outcome(job.cell.id, "done", note=record["training"]["degenerate"], lacks=lacks)
-    if failure_of(job) == job.retry:
+    if written == job.retry:
         return None
     return Outcome(job.cell.id, "failed", note=record["error"])
 
 
 def failure_of(job: Job) -> int | None:
     """The time of a failed cell's record in nanoseconds, None for any other cell."""
-    if not job.record.is_file() or read_json(job.record)["status"] != "failed":
-        return None
-    return job.record.stat().st_mtime_ns
+    record, written = _read(job)
+    return written if record and record["status"] == "failed" else None
 
 
 def done_record(job: Job) -> dict[str, Any] | None:
     """The record of a finished cell that is to be scored at further overlaps."""
-    record = read_json(job.record) if job.record.is_file() else {}
-    return record if record.get("status") == "done" else None
+    record, _ = _read(job)
+    return record if record and record["status"] == "done" else None
+
+
+def _read(job: Job) -> tuple[dict[str, Any] | None, int]:
+    """A cell's record, None if there is none, and its time in nanoseconds.
+
+    Another sweep that tries a failed cell again may remove its record at any moment.
+    """
+    try:
+        written = job.record.stat().st_mtime_ns
+        return read_json(job.record), written
+    except (FileNotFoundError, NotADirectoryError):
+        return None, 0
+    except UsageError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return None, 0
+        raise
 
 
 def lacks_of(job: Job, record: Mapping[str, Any]) -> tuple[str, ...]:
@@ -116,8 +135,18 @@ def can_score(job: Job) -> bool:
 
 
 def prune(folder: Path, keep: str) -> None:
-    """Remove the weights of a finished cell that are not to be kept."""
+    """Remove the weights of a finished cell that are not to be kept, as far as the system lets us.
+
+    What stays is removed by whoever looks at the cell next: it is finished all the same.
+    """
     if keep == "none":
         for pattern in ("*.safetensors", "*.safetensors.index.json", "*.bin"):
             for weights in folder.glob(pattern):
-                weights.unlink(missing_ok=True)
+                _remove(weights)
+
+
+def _remove(weights: Path) -> None:
+    try:
+        weights.unlink(missing_ok=True)
+    except OSError as error:
+        logger.warning("cannot remove %s: %s", weights, error.strerror)

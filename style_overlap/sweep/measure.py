@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -21,11 +22,14 @@ def measure(job: Job) -> dict[str, Any]:
     settings = settings_of(job.cell, job.folder, keep_checkpoints=job.keep == "all")
     corpus = corpus_of(settings.corpus, settings.chunk_verses)
     if is_baseline(settings.model):
-        return baseline.run(job.cell, settings, corpus, job.alphas_eval)
+        started = time.time()
+        parts = baseline.run(job.cell, settings, corpus, job.alphas_eval)
+        return {**parts, "time": {"seconds": round(time.time() - started, 1)}}
     from style_overlap.evaluation import evaluate
     from style_overlap.trainers.classifier import train
 
     training = train(settings, corpus=corpus).record
+    trained = time.time()
     probe = job.cell.config["probe"]
     retrieval: dict[str, Any] = {}
     if probe["retrieval"]:
@@ -37,7 +41,10 @@ def measure(job: Job) -> dict[str, Any]:
     evaluation = evaluate(str(job.folder), alphas=job.alphas_eval, **retrieval)
     # Runs may be moved, and are made of the same bytes wherever they are made.
     evaluation["checkpoint"]["name"] = job.cell.folder
+    # The training may have been made in several attempts, or by hand.
+    seconds = training["time"]["seconds"] + time.time() - trained
     return {
+        "time": {"seconds": round(seconds, 1)},
         "training": training,
         "evaluation": {"retrieval": {}, **evaluation},
         "dynamics": list(_lines(job.folder / DYNAMICS_NAME)),

@@ -6,13 +6,14 @@ are found again whoever planned them, and what is finished is never done twice.
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from style_overlap.errors import UsageError
 from style_overlap.names import as_alpha
@@ -143,19 +144,27 @@ def extend_plan(runs: Path, plan: Plan) -> Plan:
     return replace(plan, alphas_eval=whole.alphas_eval)
 
 
-def locked(runs: Path, name: str, *, wait: bool = True) -> Any:
-    """A lock of a folder of runs; the system opens it when its holder ends, however it ends.
+@contextlib.contextmanager
+def locked(runs: Path, name: str, *, wait: bool = True) -> Iterator[None]:
+    """Hold a lock of a folder of runs; the system opens it when its holder ends, however it ends.
 
     Raises:
-        filelock.Timeout: on entering, another process holds it, and ``wait`` is false.
+        filelock.Timeout: another process holds it, and ``wait`` is false.
         UsageError: the folder cannot be written to.
     """
-    folder = runs / LOCKS
+    path = runs / LOCKS / f"{name}.lock"
+    lock = FileLock(path, timeout=-1 if wait else 0)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        return FileLock(folder / f"{name}.lock", timeout=-1 if wait else 0)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except Timeout:  # an OSError too
+        raise
     except OSError as error:
-        raise UsageError(f"cannot write to {runs}: {error.strerror}") from error
+        raise UsageError(f"cannot lock {path}: {error.strerror}; give another --output") from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def short_name(model: str) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -73,6 +73,17 @@ class TrainingResult:
         return f"{line} (already done)" if self.already_done else line
 
 
+class _AtSave(TrainerCallback):
+    """Does something at every checkpoint, in the first process."""
+
+    def __init__(self, action: Callable[[], None]) -> None:
+        self.action = action
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if state.is_world_process_zero:
+            self.action()
+
+
 def train(
     settings: TrainSettings,
     *,
@@ -101,18 +112,20 @@ def train(
     folder, peers = RunFolder(settings.output), Peers(arguments)
     with ExitStack() as stack:
 
-        def claim() -> tuple[State, Path | None, dict[str, Any] | None]:
+        def claim() -> tuple[State, Path | None, dict[str, Any] | None, dict[str, float]]:
             stack.enter_context(folder.locked())
             state = folder.state(plan)
             if state == "finished":
                 folder.clear(settings.keep_checkpoints)
-                return state, None, None
+                return state, None, None, {}
             # On another machine the budget may be another: all looks of a run are at one gallery.
-            chosen = folder.looks() or plan["looks"]
-            folder.begin({**plan, "looks": chosen})
-            return state, folder.last_checkpoint(peers.count), chosen
+            chosen = folder.planned("looks") or plan["looks"]
+            checkpoint = folder.last_checkpoint(peers.count)
+            before = (checkpoint and folder.planned("time")) or {}
+            folder.begin({**plan, "looks": chosen, "time": before})
+            return state, checkpoint, chosen, before
 
-        state, checkpoint, plan["looks"] = peers.from_first(claim)
+        state, checkpoint, plan["looks"], before = peers.from_first(claim)
         if state == "finished":
             record = read_json(folder.path / RECORD_NAME)
             return TrainingResult(folder.path, record, already_done=True, first=peers.first)
@@ -124,13 +137,20 @@ def train(
             watch = Watch(viewpoint, looks, folder.path, peers)
             if peers.first:
                 tell_cost(looks, len(viewpoint.texts), arguments, len(drawn.splits["train"]))
+
+        def spent() -> dict[str, float]:
+            now = {
+                "seconds": time.time() - started,
+                "looks_seconds": watch.seconds if watch else 0.0,
+            }
+            return {name: round(before.get(name, 0.0) + value, 1) for name, value in now.items()}
+
+        keep_time = _AtSave(lambda: folder.begin({**plan, "time": spent()}))
         with quiet():
-            results = _fine_tune(settings, arguments, drawn, checkpoint, callbacks, watch)
-        spent = {
-            "seconds": round(time.time() - started, 1),
-            "looks_seconds": round(watch.seconds, 1) if watch else 0.0,
-        }
-        record = {**plan, **results, "time": spent, "versions": versions()}
+            results = _fine_tune(
+                settings, arguments, drawn, checkpoint, (*callbacks, keep_time), watch
+            )
+        record = {**plan, **results, "time": spent(), "versions": versions()}
 
         def finish() -> None:
             write_text(folder.path / "README.md", model_card(record))

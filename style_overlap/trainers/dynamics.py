@@ -9,22 +9,21 @@ The only place where trainers and probe meet, besides the sweep.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from transformers import TrainingArguments
 
 from style_overlap.corpus import ParallelCorpus
 from style_overlap.encoder import LOGITS, Feature, TextModel
-from style_overlap.errors import UsageError
 from style_overlap.overlap import Split, content_splits, sample
-from style_overlap.probe import probe_vectors, seen_pairs, unseen_pairs
+from style_overlap.passes import Array
+from style_overlap.probe import seen_pairs, unseen_pairs
+from style_overlap.probe.gallery import Found, Gallery
 from style_overlap.probe.precision import full_precision
-from style_overlap.probe.run import check_versions, probe_splits
-from style_overlap.probe.summary import feature_name, report
+from style_overlap.probe.run import check_versions, refuse_few
 from style_overlap.scoring import accuracy
 from style_overlap.trainers.data import Drawn
 from style_overlap.trainers.looks import Looks, plan_looks
@@ -58,7 +57,11 @@ def settle(
 
 
 class Viewpoint:
-    """The texts that are looked at, the same at every look."""
+    """The texts that are looked at, the same at every look.
+
+    Attributes:
+        texts: all that pass through the model in a look.
+    """
 
     def __init__(
         self, settings: TrainSettings, corpus: ParallelCorpus, drawn: Drawn, looks: Looks
@@ -68,37 +71,17 @@ class Viewpoint:
         Raises:
             UsageError: too few contents to train projectors on.
         """
-        self.sets = probed(corpus, drawn.styles)
-        self.versions = check_versions(corpus, [p for pairs in self.sets.values() for p in pairs])
-        self.seeds = range(looks.seeds)
-        seed = settings.sampling_seed
-        splits = probe_splits(corpus, seed, contents=looks.contents, limit=looks.limit)
-        rows = np.flatnonzero(splits >= 0)
-        self.splits, self.groups = splits[rows], corpus.groups[rows]
-        for number, what in enumerate(("train projectors", "stop their training")):
-            if (n := len(np.unique(self.groups[self.splits == number]))) < 2:
-                raise UsageError(
-                    f"{n} contents to {what}: expected two or more; give a larger "
-                    "--probe-contents, or a larger corpus"
-                )
-        columns = {version: corpus.texts(version) for version in self.versions}
-        self.texts = [columns[version][row] for version in self.versions for row in rows]
-        full = sample(corpus, settings.k, 1, seed, settings.assignment)
-        place = np.full(len(corpus), -1)
-        place[rows] = np.arange(len(rows))
-        self.scored = {
-            "matched": self._places(drawn.splits["test"], place, drawn.styles),
-            "fully_shared": self._places(full.splits["test"], place, drawn.styles),
-        }
-
-    def _places(
-        self, test: Split, place: npt.NDArray[np.int64], styles: tuple[str, ...]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Where the texts of a test split stand among the texts, and their labels."""
-        here = place[test.content] >= 0
-        content, style = place[test.content[here]], test.style[here]
-        column = np.array([self.versions.index(name) for name in styles])
-        return column[style] * len(self.splits) + content, style
+        self.gallery = Gallery(
+            corpus,
+            probed(corpus, drawn.styles),
+            data_seed=settings.sampling_seed,
+            contents=looks.contents,
+            limit=looks.limit,
+            seeds=range(looks.seeds),
+        )
+        refuse_few(self.gallery.splits, corpus.groups)
+        self.texts = self.gallery.texts
+        self.scored = scored_splits(corpus, settings.config())
 
     def look(self, model: Any, tokenizer: Any, max_length: int | None) -> dict[str, Any]:
         """What a model scores, and how much content its features hold; in fp32.
@@ -118,25 +101,61 @@ class Viewpoint:
                 progress=False,
             )  # fmt: skip
             features = (Feature(), Feature("last", encoder.pooling))
-            found = encoder.forward(self.texts, [LOGITS, *features])
-        logits = found[LOGITS]
-        retrieval = []
-        for feature in features:
-            parts = np.split(found[feature], len(self.versions))
-            vectors = dict(zip(self.versions, parts, strict=True))
-            for name, pairs in self.sets.items():
-                results = probe_vectors(vectors, self.groups, self.splits, pairs, seeds=self.seeds)
-                _, summary = report(
-                    results, source="checkpoint", features=feature_name(feature), chosen=name
-                )
-                retrieval.append({k: v for k, v in summary.items() if k != "interval"})
-        return {
-            "accuracy": {
-                name: accuracy(logits[rows], labels) if len(rows) else None
-                for name, (rows, labels) in self.scored.items()
-            },
-            "retrieval": retrieval,
-        }
+            return look(encoder, self.gallery, features, self.scored)[1]
+
+
+def scored_splits(corpus: ParallelCorpus, config: Mapping[str, Any]) -> dict[str, Split]:
+    """The test splits that a look scores: of the training overlap, and of a full one.
+
+    Args:
+        corpus: that was trained on.
+        config: see ``TrainSettings.config``.
+    """
+    k, seed, assignment = (config[name] for name in ("k", "data_seed", "assignment"))
+    overlaps = {"matched": config["alpha"], "fully_shared": 1}
+    return {
+        name: sample(corpus, k, alpha, seed, assignment).splits["test"]
+        for name, alpha in overlaps.items()
+    }
+
+
+def look(
+    encoder: TextModel,
+    gallery: Gallery,
+    features: Sequence[Feature],
+    scored: Mapping[str, Split],
+) -> tuple[Found, dict[str, Any]]:
+    """Probe a classifier and score it, from one forward pass of every text.
+
+    Args:
+        encoder: the classifier, its classes the first styles of the gallery's corpus.
+        gallery: the texts.
+        features: to probe.
+        scored: test splits; their texts are scored as far as they are in the gallery.
+
+    Returns:
+        All that the probe found; and of a line of ``dynamics.jsonl`` ``accuracy``, None where the
+        gallery has no such texts or lacks a class, and ``retrieval``.
+    """
+    logits = encoder.forward(gallery.texts, [LOGITS, *features])[LOGITS]
+    found = gallery.encoder("checkpoint", encoder, features)
+    return found, {
+        "accuracy": {
+            name: _accuracy(logits, encoder.labels, gallery, test) for name, test in scored.items()
+        },
+        "retrieval": [{k: v for k, v in row.items() if k != "interval"} for row in found[1]],
+    }
+
+
+def _accuracy(logits: Array, labels: Sequence[str], gallery: Gallery, test: Split) -> float | None:
+    place = np.full(len(gallery.splits), -1)
+    place[gallery.rows] = np.arange(len(gallery.rows))
+    here = place[test.content] >= 0
+    if not here.any() or not set(labels) <= set(gallery.versions):
+        return None
+    content, style = place[test.content[here]], test.style[here]
+    column = np.array([gallery.versions.index(name) for name in labels])
+    return accuracy(logits[column[style] * len(gallery.rows) + content], style)
 
 
 @contextmanager

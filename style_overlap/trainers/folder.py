@@ -89,10 +89,15 @@ class RunFolder:
                 return state
         return "new"
 
-    def looks(self) -> dict[str, Any] | None:
-        """The looks of an interrupted run, as they were planned when it began."""
+    def planned(self, name: str) -> dict[str, Any] | None:
+        """What the plan of an interrupted run says.
+
+        Args:
+            name: ``looks``, as they were planned when it began, or ``time``, what it had taken at
+                its last checkpoint.
+        """
         path = self.path / PLAN_NAME
-        return read_json(path).get("looks") if path.is_file() else None
+        return read_json(path).get(name) if path.is_file() else None
 
     def begin(self, plan: Mapping[str, Any]) -> None:
         """Claim the folder for this plan."""

@@ -161,7 +161,11 @@ def tell_cost(looks: Looks, texts: int, arguments: TrainingArguments, n: int) ->
     share = number * texts / (_passes(arguments) * length.texts)
     level, advice = logging.INFO, ""
     if share > LIMIT:
-        level, advice = logging.WARNING, ": fewer looks would be cheaper, or training on more texts"
+        level, advice = logging.WARNING, ", more than a third of it: ask for fewer looks"
+        if looks.probe_contents is None:
+            advice += f", or train on more texts; no look is at fewer than {LEAST} contents"
+        else:
+            advice += ", or for fewer contents by --probe-contents"
     line = "%d looks at %d texts each cost about %.2f of the training%s"
     logger.log(level, line, number, texts, share, advice)
 

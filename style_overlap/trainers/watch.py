@@ -6,6 +6,7 @@ So no checkpoint has to be kept for the curve of a training.
 from __future__ import annotations
 
 import json
+import logging
 import time
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,11 @@ from transformers import TrainerCallback
 from style_overlap.errors import UsageError
 from style_overlap.results import DYNAMICS_NAME, to_json, write_text
 from style_overlap.trainers.dynamics import Viewpoint
-from style_overlap.trainers.looks import Length, Looks
+from style_overlap.trainers.looks import LIMIT, Length, Looks
 from style_overlap.trainers.outcome import TrainingError
 from style_overlap.trainers.peers import Peers
+
+logger = logging.getLogger(__name__)
 
 
 class Watch(TrainerCallback):
@@ -28,6 +31,7 @@ class Watch(TrainerCallback):
     dropped and looked at again. Of several processes the first one looks and the others wait.
 
     Attributes:
+        began: when training began, by the monotonic clock.
         seconds: that looks have taken.
     """
 
@@ -37,7 +41,7 @@ class Watch(TrainerCallback):
         self.path = folder / DYNAMICS_NAME
         self.lines: list[dict[str, Any]] = []
         self.due: frozenset[int] = frozenset()
-        self.seconds = 0.0
+        self.began = self.seconds = 0.0
         self.trainer: Any = None
         self.tokenizer: Any = None
         self.max_length: int | None = None
@@ -66,6 +70,7 @@ class Watch(TrainerCallback):
         Raises:
             UsageError: a look is missing that cannot be taken any more.
         """
+        self.began = time.monotonic()
         epoch_steps = -(-len(train_dataloader) // args.gradient_accumulation_steps)
         self.due = frozenset(self.looks.steps(Length(state.max_steps, max(epoch_steps, 1), 0)))
         if state.global_step == 0:
@@ -88,6 +93,13 @@ class Watch(TrainerCallback):
         # After an early stop "train_loss" is logged before the best weights are put back.
         if ("loss" in logs and state.global_step in self.due) or "train_loss" in logs:
             self.take(state)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Say so if looks took more than their share: what they would cost was only estimated."""
+        rest = time.monotonic() - self.began - self.seconds
+        if self.seconds > LIMIT * rest:
+            line = "looks took %.1f s, more than a third of the %.1f s of the rest of the training"
+            logger.warning(f"{line}: ask for fewer looks", self.seconds, rest)
 
     def take(self, state: Any) -> None:
         """Look at the model as it is, unless this step has been looked at."""
