@@ -21,6 +21,7 @@ test-fast: $(VENV)/installed  ## All but the end-to-end tests
 	python -m pytest -m "not slow"
 
 bench: $(VENV)/installed  ## Ours beside its peers, into docs/performance.md (needs idle cores)
+	@python -c 'import faiss' 2>/dev/null || echo "without faiss, a peer of the retrieval: have it by $(VENV)/bin/pip install --editable '.[bench]'"
 	python -m benchmarks --output docs/performance.md
 
 lint: $(VENV)/installed  ## Format, lint and type checks

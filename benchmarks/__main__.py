@@ -41,7 +41,9 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         "--quick", action="store_true", help="tiny sizes, once: does it run? The times say nothing"
     )
     how.add_argument("--full", action="store_true", help="the goals' own sizes; takes hours")
-    parser.add_argument("--rounds", type=int, help="how often each contender runs, 3 or more")
+    parser.add_argument(
+        "--rounds", type=int, help="how often each contender runs, 3 or more; default 3"
+    )
     parser.add_argument("--threads", type=int, default=machine.cores(), help="of every contender")
     parser.add_argument("--output", type=Path, help="page to put the tables into")
     parser.add_argument(
@@ -54,8 +56,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     if asked.quick and asked.output:
         parser.error("--quick measures nothing that a page could tell: leave out one of the two")
     least = 1 if asked.quick else LEAST_ROUNDS
-    asked.rounds = least if asked.rounds is None else asked.rounds
-    if asked.rounds < least:
+    if asked.rounds is not None and asked.rounds < least:
         parser.error(f"--rounds is {asked.rounds}: expected at least {least}")
     if asked.threads < 1:
         parser.error(f"--threads is {asked.threads}: expected at least 1")
@@ -78,24 +79,31 @@ def command_of(name: str, asked: argparse.Namespace) -> str:
     """What to type for this result."""
     words = ["python -m benchmarks", name]
     words += [f"--{asked.size}"] if asked.size != "standard" else []
-    words += ["--rounds", str(asked.rounds)] if asked.rounds > LEAST_ROUNDS else []
+    words += ["--rounds", str(asked.rounds)] if asked.rounds else []
     words += ["--threads", str(asked.threads)] if asked.threads != machine.cores() else []
     return " ".join([*words, *(["--profile"] if asked.profile else [])])
+
+
+def rounds_of(size: Any, asked: argparse.Namespace) -> int:
+    """How often each contender runs at a size: a size may be too large for the usual number."""
+    usual = 1 if asked.quick else LEAST_ROUNDS
+    return asked.rounds or getattr(size, "rounds", None) or usual
 
 
 def measured(name: str, asked: argparse.Namespace, state: str) -> list[str]:
     """The result of one part as Markdown, below the command that made it."""
     part: Any = parts.load(name)
     size, others, started = part.SIZES[asked.size], machine.Neighbours(), time.perf_counter()
+    rounds = rounds_of(size, asked)
     if asked.profile:
         lines = profiles.listing(part.profiled(size))
     elif name == "growth" and asked.output:
-        lines = part.run(size, asked.rounds, asked.output.with_name(FIGURE)).lines()
+        lines = part.run(size, rounds, asked.output.with_name(FIGURE)).lines()
     else:
-        lines = part.run(size, asked.rounds).lines()
+        lines = part.run(size, rounds).lines()
     took = time.perf_counter() - started
     warning = others.warning()
-    times = "" if asked.profile else f", {asked.rounds} rounds"
+    times = "" if asked.profile else f", {rounds} round{'s' * (rounds > 1)}"
     return [
         f"`{command_of(name, asked)}`{times}, {took:.0f} s in all; {state}.",
         "",

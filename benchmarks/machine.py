@@ -72,7 +72,7 @@ def describe(threads: int) -> list[str]:
     ]
 
 
-def matmul(dtype: str, size: int = 1024) -> Callable[[float], float]:
+def matmul(dtype: str, size: int = 1024, device: str = "cpu") -> Callable[[float], float]:
     """Work that gives the FLOP/s of square matrix products; its argument is for how many seconds.
 
     Returns:
@@ -81,15 +81,20 @@ def matmul(dtype: str, size: int = 1024) -> Callable[[float], float]:
     import torch
 
     numbers = torch.float32 if dtype == "fp32" else torch.bfloat16
-    a, b = (torch.randn(size, size).to(numbers) for _ in range(2))
+    a, b = (torch.randn(size, size, device=device).to(numbers) for _ in range(2))
     out = torch.empty_like(a)
 
+    def product() -> None:
+        torch.mm(a, b, out=out)
+        if out.is_cuda:
+            torch.cuda.synchronize()
+
     def work(seconds: float) -> float:
-        best, end = 0.0, time.perf_counter() + seconds
         with torch.inference_mode():
-            torch.mm(a, b, out=out)
+            product()
+            best, end = 0.0, time.perf_counter() + seconds
             while (started := time.perf_counter()) < end:
-                torch.mm(a, b, out=out)
+                product()
                 best = max(best, 2 * size**3 / (time.perf_counter() - started))
         return best
 

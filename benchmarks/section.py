@@ -43,10 +43,19 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(map(str, row))} |" for row in (header, rule, *rows)]
 
 
-def goal(reached: float, wanted: float, *, least: bool = True) -> str:
-    """A goal and whether the median meets it."""
+def verdict(met: bool, about: str = "") -> str:
+    """``met`` or ``missed``; where the goal speaks of something else, of what."""
+    return f"goal is for {about}" if about else "met" if met else "missed"
+
+
+def goal(reached: float, wanted: float, *, least: bool = True, about: str = "") -> str:
+    """A goal and whether the median meets it.
+
+    Args:
+        about: what the goal speaks of, where that is not what was measured.
+    """
     met = reached >= wanted if least else reached <= wanted
-    return f"{wanted:g}x{'' if least else ' at most'}: {'met' if met else 'missed'}"
+    return f"{wanted:g}x{'' if least else ' at most'}: {verdict(met, about)}"
 
 
 def seconds(runs: Sequence[Run]) -> Spread:
@@ -64,7 +73,7 @@ HEADER = ("", "seconds", "ours / peer", "ours is faster", "goal", "peak memory")
 
 
 def compared(
-    found: Mapping[str, Sequence[Run]], ours: str, goals: Mapping[str, float]
+    found: Mapping[str, Sequence[Run]], ours: str, goals: Mapping[str, float], about: str = ""
 ) -> list[tuple[str, ...]]:
     """Rows of a plain comparison: ours, then every peer with the ratio and its goal.
 
@@ -72,6 +81,7 @@ def compared(
         found: runs by name.
         ours: the name of ours.
         goals: by peer, how many times faster ours is to be.
+        about: see ``goal``.
     """
     rows = []
     for name, runs in found.items():
@@ -80,7 +90,7 @@ def compared(
         if name != ours:
             times = faster(found[ours], runs)
             part = ratio([run.seconds for run in found[ours]], [run.seconds for run in runs])
-            wanted = goal(times.median, goals[name]) if name in goals else ""
+            wanted = goal(times.median, goals[name], about=about) if name in goals else ""
             cells = (part.text(), f"{times.text(1)}x", wanted)
         rows.append((name, seconds(runs).text(), *cells, peak))
     return rows

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.answers import DisagreementError
 from benchmarks.runner import Command, alternate
-from benchmarks.section import Section
+from benchmarks.section import Section, verdict
 from benchmarks.spread import Spread
 
 TITLE = "Start-up"
@@ -56,8 +56,7 @@ def run(size: Size, rounds: int) -> Section:
         more = Spread.of(
             value - bare for value, bare in zip(values, fastest[PASS], strict=True)
         ).median
-        met = "met" if more <= MORE else "missed"
-        wanted = "" if name == PASS else f"{MORE:g} s more at most: {met}"
+        wanted = "" if name == PASS else f"{MORE:g} s more at most: {verdict(more <= MORE)}"
         cells = (Spread.of(values).text(3), f"{more:+.3f}" if wanted else "", wanted)
         rows.append((f"`{name}`", *cells))
     return Section(

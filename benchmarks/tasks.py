@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.answers import DisagreementError
 from benchmarks.runner import Command, Run, Worker, alternate
-from benchmarks.section import Section, seconds
+from benchmarks.section import Section, seconds, verdict
 from benchmarks.spread import Spread
 
 TITLE = "Data of the tasks, and the start of lm_eval"
@@ -64,8 +64,8 @@ def run(size: Size, rounds: int) -> Section:
             one.seconds - other.seconds
             for one, other in zip(found[WITH], found[WITHOUT], strict=True)
         )
-        met = "met" if more.median <= SLOWER else "missed"
-        rows.append(("slower with us", more.text(), f"{SLOWER:g} s at most: {met}", ""))
+        wanted = f"{SLOWER:g} s at most: {verdict(more.median <= SLOWER)}"
+        rows.append(("slower with us", more.text(), wanted, ""))
     return Section(
         work=(
             f"Train, validation and test documents of {len(size.ks) * len(size.alphas)} tasks "
@@ -118,8 +118,7 @@ def _measured(name: str, runs: Sequence[Run]) -> tuple[str, str, str]:
     spread = seconds(runs)
     wanted = ""
     if name in GOALS:
-        met = "met" if spread.median <= GOALS[name] else "missed"
-        wanted = f"{GOALS[name]:g} s at most: {met}"
+        wanted = f"{GOALS[name]:g} s at most: {verdict(spread.median <= GOALS[name])}"
     return spread.text(), wanted, f"{max(run.peak_mb for run in runs):,.0f} MB"
 
 
