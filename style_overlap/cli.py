@@ -200,7 +200,7 @@ def probe(
         list[str] | None,
         typer.Option(
             help="h (what the head's last layer reads), last, or a layer's number; repeatable. "
-            "By default h and the last layer's first token of a classifier, else the last layer."
+            "By default h and the last layer of a classifier, else the last layer."
         ),
     ] = None,
     pooling: Annotated[

@@ -13,8 +13,10 @@ from style_overlap.errors import UsageError
 from style_overlap.probe.summary import feature_name
 from style_overlap.questions import TextRequest
 
-FEATURES = {feature_name(f): f for f in (Feature(), Feature("last", "cls"))}
-"""What can be asked for: the head's input, and the first token of the body's last layer."""
+FEATURES = {"h": Feature(), "last": Feature("last")}
+"""What can be asked for: the head's input, and the body's last layer.
+
+Of that the first token is taken, or the last one where each token sees only those before it."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -22,7 +24,7 @@ class Embedding:
     """Features of one text.
 
     Attributes:
-        vectors: by the feature's name, shape (d,).
+        vectors: by the feature's full name, ``h``, ``last/cls`` or ``last/last``, shape (d,).
         dtype: number format that they were computed in.
     """
 
@@ -41,18 +43,24 @@ def embeddings(encoder: Encoder, requests: Sequence[TextRequest]) -> list[Embedd
     Raises:
         UsageError: a feature that is not one of ``FEATURES``.
     """
-    names = list(dict.fromkeys(name for request in requests for name in request.features))
-    for name in names:
+    features = {}
+    for name in dict.fromkeys(name for request in requests for name in request.features):
         if name not in FEATURES:
             raise UsageError(f"there is no feature {name!r}: expected {' or '.join(FEATURES)}")
+        of_body = FEATURES[name].layer != "h"
+        features[name] = Feature("last", encoder.pooling) if of_body else FEATURES[name]
     texts = list(dict.fromkeys(request.text for request in requests))
     # Logits come at no cost, and classification tasks of the same run will ask for them.
-    found = encoder.forward(texts, [LOGITS, *(FEATURES[name] for name in names)])
+    found = encoder.forward(texts, [LOGITS, *features.values()])
     row = {text: number for number, text in enumerate(texts)}
     dtype = str(encoder.dtype).removeprefix("torch.")
     return [
         Embedding(
-            {name: found[FEATURES[name]][row[request.text]] for name in request.features}, dtype
+            {
+                feature_name(features[name]): found[features[name]][row[request.text]]
+                for name in request.features
+            },
+            dtype,
         )
         for request in requests
     ]

@@ -38,8 +38,8 @@ class ProbeOptions:
     """What to probe, and how.
 
     Attributes:
-        layers: ``h``, ``last`` or a layer's number; by default h and the last layer's first token
-            of a classifier, the last layer of any other encoder.
+        layers: ``h``, ``last`` or a layer's number; by default h and the last layer of a
+            classifier, the last layer of any other encoder.
         pooling: how a layer's states become one vector; None is the encoder's own.
         unseen: the reserved versions too.
         pair: these two versions instead.
@@ -227,8 +227,7 @@ class Probing:
     def _wants(self, encoder: Encoder) -> list[Feature]:
         """The features to probe, their pooling settled, so that the record can name it."""
         layers = self.options.layers or (("h", "last") if encoder.labels else ("last",))
-        by_default: Pooling | None = "cls" if encoder.labels and not self.options.layers else None
-        pooling = self.options.pooling or by_default or encoder.pooling
+        pooling = self.options.pooling or encoder.pooling
         wants = [Feature() if layer == "h" else Feature(_layer(layer), pooling) for layer in layers]
         return list(dict.fromkeys(wants))
 

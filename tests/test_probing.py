@@ -71,6 +71,11 @@ def test_a_raw_encoder_is_probed_in_its_last_layer_with_its_own_pooling(base):
     assert told(run(base, k=3), "features", "pairs") == [("last/mean", 3)]
 
 
+def test_a_decoder_is_probed_at_its_last_token(tmp_path):
+    record = run(make_checkpoint(tmp_path, "gpt2"))
+    assert told(record, "features") == [("h",), ("last/last",)]
+
+
 def test_a_pooling_that_is_not_ours_is_refused_unless_another_is_given(base):
     (base / "1_Pooling").mkdir()
     write_json(base / "1_Pooling" / "config.json", {"pooling_mode_max_tokens": True})

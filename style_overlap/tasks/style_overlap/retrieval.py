@@ -181,6 +181,7 @@ class RetrievalTask(CorpusTask):
         splits = self.gallery.limited_to(found)
         rows = np.flatnonzero(splits >= 0)
         settings, seeds = Settings(), list(range(self.options.probe_seeds))
+        names = list(next(iter(texts.values())).vectors)  # h, then the body's last layer
         results = {
             name: probe_vectors(
                 {
@@ -193,7 +194,7 @@ class RetrievalTask(CorpusTask):
                 seeds=seeds,
                 settings=settings,
             )
-            for name in FEATURES
+            for name in names
         }
         reports = {
             name: report(of, source="checkpoint", features=name, chosen=self.gallery.chosen)
@@ -214,7 +215,7 @@ class RetrievalTask(CorpusTask):
                 "summary": [summary for _, summary in reports.values()],
             },
         }
-        h, cls = (reports[name][1] for name in ("h", "last/cls"))
+        h, cls = (reports[name][1] for name in names)
         return {
             "top1": h["top1"]["mean"],
             "top1_cls": cls["top1"]["mean"],
