@@ -252,6 +252,22 @@ def test_retrieval_falls_as_planted_and_the_controls_stand_beside_it(tmp_path):
     assert by_row["0.0"][0] == "0.110"  # the loss beside the retrieval
 
 
+def test_means_that_fall_are_no_trend_where_seeds_disagree(tmp_path):
+    found = {"0.0": (0.9, 0.1, 0.53), "0.4": (0.1, 0.9, 0.52), "0.8": (0.5, 0.51, 0.5)}
+    records = [
+        probe(config(alpha=alpha, seed=seed), summary=[summary(top1)])
+        for alpha, by_seed in found.items()
+        for seed, top1 in enumerate(by_seed)
+    ]
+    (study,) = findings(records_of(tmp_path, *records)).studies
+    (curve,) = study.curves
+    assert (curve.trend().rho, curve.trend().monotone) == (pytest.approx(-1), True)
+    assert abs(curve.trend_of_all().rho) < 0.3
+    assert curve.trend_of_all().p_fall > 0.2
+    rows = {row[0]: row[-1] for row in retrieval_table.retrieval(study, [curve], 0).rows}
+    assert float(rows["p of a fall"]) < float(rows["p of a fall, each"])
+
+
 def test_a_probe_and_the_harness_that_agree_make_one_point(tmp_path):
     trained = config()
     scored = evaluation(trained, retrieval={"content_retrieval": retrieval(trained)})

@@ -100,6 +100,12 @@ class Curve:
         values = [float("nan") if mean is None else mean for mean in means]
         return stats.trend([as_alpha(alpha) for alpha in self.alphas], values)
 
+    def trend_of_all(self) -> Trend:
+        """The same over single fine-tunings: means of few seeds may fall at each step by chance."""
+        points = sorted(self.found)
+        alphas = [as_alpha(alpha) for alpha, _ in points]
+        return stats.trend(alphas, [self.top1(training) for training in points])
+
 
 def span(rows: Iterable[Mapping[str, Any]]) -> str:
     """Contents in the galleries of some summaries: one number, or from the least to the most."""

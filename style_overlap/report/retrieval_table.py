@@ -43,6 +43,10 @@ def retrieval(study: Study, curves: list[Curve], place: int) -> Table:
     body.append(("ρ with α", "", *(number(trends[c].rho) for c in columns)))
     body.append(("p of a fall", "", *(p_value(trends[c].p_fall) for c in columns)))
     body.append(("falls at every step", "", *(_yes(trends[c].monotone) for c in columns)))
+    if several := any(len(curve.seeds) > 1 for curve in tuned):
+        each = {column: by_column[column].trend_of_all() for column in columns}
+        body.append(("ρ, each", "", *(number(each[c].rho) for c in columns)))
+        body.append(("p of a fall, each", "", *(p_value(each[c].p_fall) for c in columns)))
     notes = [
         f"{DASH}: {reason}."
         for reason in dict.fromkeys(trend.reason for trend in trends.values() if trend.reason)
@@ -59,6 +63,12 @@ def retrieval(study: Study, curves: list[Curve], place: int) -> Table:
         + f"{seeds_text(seeds)}), with the loss at the end of fine-tuning. ρ: Spearman's rank "
         f"correlation of the means with α train; p: over {_orders(len(alphas))} orders."
     )
+    if several:
+        points = max(len(curve.found) for curve in tuned)
+        caption += (
+            f" Each: the same over single fine-tunings, p over {_orders(points)} orders of these; "
+            "means of few seeds may fall at each step by chance."
+        )
     header = (
         "α train",
         "loss",

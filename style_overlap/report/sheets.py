@@ -41,8 +41,8 @@ def sheets(found: Findings) -> dict[str, str]:
             _retrieval(studies),
         ),
         "trend.csv": _csv(
-            (*_STUDY, "gallery", "source", "features", "set", "n", "overlaps", "rho", "p_fall",
-             "monotone", "reason"),
+            (*_STUDY, "gallery", "source", "features", "set", "n", "points", "overlaps", "rho",
+             "p_fall", "monotone", "reason"),
             _trend(studies),
         ),
         "dynamics.csv": _csv(
@@ -116,11 +116,12 @@ def _trend(studies: Iterable[Study]) -> Iterator[Sequence[object]]:
     for study in studies:
         for curve in study.curves:
             if curve.depends_on_alpha:
-                trend = curve.trend()
-                yield (
-                    *_name(study), curve.gallery[:12], curve.source, curve.features, curve.set,
-                    curve.n, trend.n, trend.rho, trend.p_fall, trend.monotone, trend.reason,
-                )  # fmt: skip
+                for points, trend in (("means", curve.trend()), ("each", curve.trend_of_all())):
+                    yield (
+                        *_name(study), curve.gallery[:12], curve.source, curve.features, curve.set,
+                        curve.n, points, trend.n, trend.rho, trend.p_fall, trend.monotone,
+                        trend.reason,
+                    )  # fmt: skip
 
 
 def _dynamics(studies: Iterable[Study]) -> Iterator[Sequence[object]]:
