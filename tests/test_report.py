@@ -275,6 +275,13 @@ def test_a_probe_and_the_harness_that_agree_make_one_point(tmp_path):
     assert [c.at("0.0").n for c in study.curves if c.depends_on_alpha] == [1, 1, 1, 1]
 
 
+def test_two_probes_that_differ_by_a_text_agree(tmp_path):
+    records = [probe(config(), summary=[summary(top1)]) for top1 in (0.6764, 0.6767)]
+    found = findings(records_of(tmp_path, *records))
+    assert found.left_out == {}
+    assert found.studies[0].curves[0].at("0.0").mean == 0.6764
+
+
 def test_two_probes_of_one_checkpoint_that_disagree_are_told(tmp_path):
     other = probe(config(), summary=[summary(0.123)])
     found = findings(records_of(tmp_path, probe(config()), other))

@@ -10,7 +10,7 @@ from style_overlap import stats
 from style_overlap.names import alpha_text, as_alpha
 from style_overlap.report.matrix import Key, Training, make_key, recipe_of
 from style_overlap.report.records import Dynamics, Records
-from style_overlap.report.retrieval import CHECKPOINT, SETS, mean_chance, span
+from style_overlap.report.retrieval import CHECKPOINT, ROUNDING, SETS, mean_chance, span
 from style_overlap.results import digest
 from style_overlap.stats import MeanSd
 
@@ -111,7 +111,9 @@ def trajectories(records: Records) -> tuple[list[Trajectories], dict[str, str]]:
 def _disagree(look: Look, other: Look) -> bool:
     """Whether two looks at one step give one measure two values."""
     mine, theirs = _figures(look), _figures(other)
-    return any(theirs.get(measure, value) != value for measure, value in mine.items())
+    return any(
+        abs(theirs.get(measure, value) - value) > ROUNDING for measure, value in mine.items()
+    )
 
 
 def key_of_dynamics(dynamics: Dynamics) -> tuple[Key, dict[str, Any]]:
