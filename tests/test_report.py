@@ -332,6 +332,18 @@ def test_dynamics_are_averaged_over_seeds_step_by_step(tmp_path):
     assert {"epoch", "training loss (nats)", "accuracy (%)", "top-1 (%)"} <= texts(drawn)
 
 
+def test_every_loss_is_inside_its_panel(tmp_path):
+    for alpha, loss in (("0.0", 0.1), ("1.0", 0.9)):
+        lines = [{**look, "loss": look["step"] and loss} for look in looks(config())]
+        write_run(tmp_path, run(config(alpha=alpha), dynamics=lines))
+    (found,) = findings(read([tmp_path])).studies[0].trajectories
+    figure = dynamics(found)
+    for axes in figure.axes[-2:]:
+        low, high = axes.get_ylim()
+        assert low == 0
+        assert high > max(max(line.get_ydata()) for line in axes.get_lines())
+
+
 def texts(drawn: str) -> set[str]:
     root = ElementTree.fromstring(drawn)
     return {"".join(element.itertext()) for element in root.iter() if element.tag.endswith("text")}

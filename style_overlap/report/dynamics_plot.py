@@ -31,6 +31,8 @@ def dynamics(found: Trajectories) -> Figure:
         for i, kind in enumerate(kinds):
             for j, alpha in enumerate(alphas):
                 _trajectory(panels[i, j], found, alpha, of_kind(measures, kind), first=j == 0)
+            if kind == "loss":  # once all of the row is drawn: a limit ends the scaling to the data
+                panels[i, 0].set_ylim(bottom=0)
         for axes, alpha in zip(panels[0], alphas, strict=True):
             axes.set_title(rf"$\alpha_\mathrm{{train}}$ = {alpha}")
         for axes in panels[-1]:
@@ -48,7 +50,6 @@ def _trajectory(
         scale = 1 if kind == "loss" else 100
         line(axes, *split(values), mark, _measured(measure), scale=scale)
     if kind == "loss":
-        axes.set_ylim(bottom=0)
         axes.set_ylabel("training loss (nats)" if first else "")
         tidy(axes)
     else:
