@@ -62,10 +62,10 @@ def encoder(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def runs(encoder, tmp_path_factory) -> Path:
-    """Two finished trainings of the tiny encoder, at overlaps 0 and 1."""
+    """Trainings of the tiny encoder at overlap 0, and at 1 one that learns nothing."""
     folder = tmp_path_factory.mktemp("runs")
-    for alpha in ("0", "1"):
-        done = train(encoder, folder / f"a{alpha}", alpha=alpha)
+    for alpha, more in (("0", ()), ("1", ("--set", "learning_rate=1e-12"))):
+        done = train(encoder, folder / f"a{alpha}", *more, alpha=alpha)
         assert done.returncode == 0, done.stderr
     return folder
 
@@ -99,9 +99,8 @@ def test_evaluate_gives_what_the_plain_command_gives_and_prints_the_matrix(runs,
     assert evaluated.returncode == 0, evaluated.stderr
     for part in ("alpha_train", "eval 0.0", "eval 1.0"):
         assert part in evaluated.stdout
-    # Random weights learn nothing in a few steps where the content does not help.
     assert "left out a1/evaluations" in evaluated.stdout
-    assert "degenerate: at chance" in evaluated.stdout
+    assert "degenerate: " in evaluated.stdout
     (path,) = (runs / "a0" / "evaluations").iterdir()
     ours = read_json(path)["tasks"]
     plain = command(
