@@ -239,7 +239,8 @@ def _count(contents: IntArray, styles: IntArray, k: int = 0) -> tuple[IntArray, 
 def _alpha(per_style: IntArray, conditional: float) -> float:
     """Eq. 1 of what was counted; n H(S) = n log n - sum_s n_s log n_s."""
     n = int(per_style.sum())
-    return float(np.clip(conditional / (n * np.log(n) - _n_log_n(per_style)), 0, 1))
+    alpha = np.clip(conditional / (n * np.log(n) - _n_log_n(per_style)), 0, 1)
+    return round(float(alpha), 12)  # beyond that stands only the rounding of logarithms
 
 
 def _n_log_n(counts: IntArray) -> float:
@@ -252,8 +253,7 @@ def _n_log_n(counts: IntArray) -> float:
 def _realised(per_style: IntArray, conditional: float) -> float | None:
     if np.count_nonzero(per_style) < 2:
         return None
-    # Twelve digits: beyond them stands only the rounding of logarithms.
-    return round(_alpha(per_style, conditional), 12)
+    return _alpha(per_style, conditional)
 
 
 def _codes(values: npt.ArrayLike | Iterable[Any]) -> IntArray:
