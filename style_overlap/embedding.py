@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,12 +44,11 @@ def embeddings(encoder: Encoder, requests: Sequence[TextRequest]) -> list[Embedd
     Raises:
         UsageError: a feature that is not one of ``FEATURES``.
     """
-    features = {}
+    features: dict[str, Any] = {}
     for name in dict.fromkeys(name for request in requests for name in request.features):
         if name not in FEATURES:
             raise UsageError(f"there is no feature {name!r}: expected {' or '.join(FEATURES)}")
-        of_body = FEATURES[name].layer != "h"
-        features[name] = Feature("last", encoder.pooling) if of_body else FEATURES[name]
+        features[name] = encoder.settled(FEATURES[name])
     texts = list(dict.fromkeys(request.text for request in requests))
     # Logits come at no cost, and classification tasks of the same run will ask for them.
     found = encoder.forward(texts, [LOGITS, *features.values()])

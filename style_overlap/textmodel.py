@@ -127,7 +127,7 @@ class TextModel:
             UsageError: a want that the model cannot meet, a text without tokens, or a result
                 that is not finite.
         """
-        asked = {want: self._settled(want) for want in wants}
+        asked = {want: self.settled(want) for want in wants}
         kept = [self._memo.setdefault(want, {}) for want in asked.values()]
         new = [text for text in dict.fromkeys(texts) if not all(text in memo for memo in kept)]
         if new:
@@ -160,8 +160,12 @@ class TextModel:
         with evaluating(self.model):
             return "last" if is_causal(self.model, inputs) else "cls"
 
-    def _settled(self, want: Want) -> Want:
-        """The want with nothing left open, or an error if this encoder cannot meet it."""
+    def settled(self, want: Want) -> Want:
+        """The want with nothing left open.
+
+        Raises:
+            UsageError: this encoder cannot meet it.
+        """
         needs_head = want == LOGITS or want.layer == "h"
         if needs_head and self._head is None:
             what = "logits" if want == LOGITS else "h"
