@@ -13,12 +13,17 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 from style_overlap.corpus import ParallelCorpus
 
 if TYPE_CHECKING:
     from style_overlap.trainers.settings import TrainSettings
+
+# The same examples in every run; others by `pytest --hypothesis-profile default`.
+hypothesis.settings.register_profile("same", derandomize=True, database=None)
+hypothesis.settings.load_profile("same")
 
 STYLES = ("KJV", "ASV", "WEB", "YLT", "DARBY")
 RESERVED = ("NHEB", "RWEBSTER")

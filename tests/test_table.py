@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from style_overlap.corpus import load_corpus, parse_spec, rows, twins
@@ -505,16 +505,20 @@ def test_a_file_of_nearly_that_name_is_suggested(load):
         load(EXAMPLE.with_name("register.csv"))
 
 
-names = st.text(st.characters(exclude_characters="%", exclude_categories=["C", "Z"]), min_size=1)
+names = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1)
 
 
+def quote(name: str) -> str:
+    return name.replace("%", "%25").replace(",", "%2C").replace("=", "%3D")
+
+
+@example("100%", ["content=", "a,b", "%2C"])
 @given(names, st.lists(names, min_size=1, max_size=3, unique=True))
 def test_a_spec_says_the_same_after_it_is_written_again(body, classes):
     spec = parse_spec("table:x.csv").but(content="c")
     parsed = parse_spec(spec.text)
     assert (parsed.body, parsed.one("content")) == ("x.csv", "c")
-    encoded = ",".join(name.replace(",", "%2C") for name in classes)
-    spec = parse_spec(f"table:{body.replace(',', '%2C')},reserved=,classes={encoded}")
+    spec = parse_spec(f"table:{quote(body)},reserved=,classes={','.join(map(quote, classes))}")
     again = parse_spec(spec.but(clean="yes").text)
     assert again.body == spec.body == body
     assert list(again.several("classes")) == list(spec.several("classes")) == classes

@@ -10,7 +10,7 @@ a meaning to a shell, so that a spec needs no quotes:
     verses:ebible/corpus,classes=eng-asv,eng-web
     folders:carlson,classes=KJV,YLT
 
-A comma that belongs to a name is written ``%2C``.
+Inside a name, a comma is written ``%2C``, ``=`` ``%3D`` and, before one of these, ``%`` ``%25``.
 """
 
 from __future__ import annotations
@@ -193,8 +193,8 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
 
 
 def _encode(text: str) -> str:
-    return text.replace(",", "%2C")
+    return re.sub("[%,=]", lambda found: f"%{ord(found[0]):02X}", text)
 
 
 def _decode(text: str) -> str:
-    return text.replace("%2C", ",").replace("%2c", ",")
+    return re.sub("%(25|2C|3D)", lambda found: chr(int(found[1], 16)), text, flags=re.IGNORECASE)
