@@ -5,6 +5,9 @@ VENV ?= .venv
 #   make demo PIP_ARGS="--extra-index-url https://download.pytorch.org/whl/cpu"
 PIP_ARGS ?=
 
+# Files of tests are shared out in their own order: the long ones are not all at its end.
+PYTEST := python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 export HF_HUB_OFFLINE := 1
 export TOKENIZERS_PARALLELISM := true
@@ -15,10 +18,10 @@ demo: $(VENV)/installed  ## Fine-tune a real encoder at two overlaps, score it w
 	examples/demo.sh
 
 test: $(VENV)/installed  ## The whole suite
-	python -m pytest
+	$(PYTEST)
 
 test-fast: $(VENV)/installed  ## All but the end-to-end tests
-	python -m pytest -m "not slow"
+	$(PYTEST) -m "not slow"
 
 bench: $(VENV)/installed  ## Ours beside its peers, into docs/performance.md (needs idle cores)
 	@python -c 'import faiss' 2>/dev/null || echo "without faiss, a peer of the retrieval: have it by $(VENV)/bin/pip install --editable '.[bench]'"

@@ -7,6 +7,9 @@ import os
 # Before any library is imported: the hub is never asked.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+# One thread each: tiny models gain nothing from more, and tests that run side by side would wait
+# for each other's.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import random
 import signal

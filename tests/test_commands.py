@@ -73,7 +73,7 @@ def runs(encoder, tmp_path_factory) -> Path:
 @pytest.mark.case(20)
 def test_a_real_encoder_from_training_to_the_harness(tmp_path):
     checkpoint = tmp_path / "minilm"
-    done = train(MINILM, checkpoint, "--contents", "48")
+    done = train(MINILM, checkpoint, "--contents", "48", "--max-length", "64")
     assert done.returncode == 0, done.stderr
     record = read_json(checkpoint / RECORD_NAME)
     assert record["data"]["styles"] == ["KJV", "ASV"]
@@ -176,7 +176,7 @@ def test_a_causal_model_runs_the_same_tasks_with_shots(tmp_path):
 def test_an_interrupt_leaves_a_run_that_the_same_command_takes_up(encoder, tmp_path):
     words = [
         *(BIN / "style-overlap", "train", "--model", encoder, "--k", "2", "--alpha", "0"),
-        *("--contents", "2000", "--set", "num_train_epochs=3", "--output", tmp_path / "run"),
+        *("--contents", "800", "--set", "num_train_epochs=3", "--output", tmp_path / "run"),
     ]
     running = subprocess.Popen(
         list(map(str, words)),
