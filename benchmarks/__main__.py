@@ -84,17 +84,11 @@ def command_of(name: str, asked: argparse.Namespace) -> str:
     return " ".join([*words, *(["--profile"] if asked.profile else [])])
 
 
-def rounds_of(size: Any, asked: argparse.Namespace) -> int:
-    """How often each contender runs at a size: a size may be too large for the usual number."""
-    usual = 1 if asked.quick else LEAST_ROUNDS
-    return asked.rounds or getattr(size, "rounds", None) or usual
-
-
 def measured(name: str, asked: argparse.Namespace, state: str) -> list[str]:
     """The result of one part as Markdown, below the command that made it."""
     part: Any = parts.load(name)
     size, others, started = part.SIZES[asked.size], machine.Neighbours(), time.perf_counter()
-    rounds = rounds_of(size, asked)
+    rounds = asked.rounds or (1 if asked.quick else LEAST_ROUNDS)
     if asked.profile:
         lines = profiles.listing(part.profiled(size))
     elif name == "growth" and asked.output:

@@ -6,7 +6,8 @@ does by default: fp32, every text padded to the maximum length (of 256 here: its
 would cut most passages). ``dynamic`` pads each batch to its longest text.
 
 At the size of ``make bench`` a training is a few steps long, enough for its speed and for a check
-that the losses agree. What accuracy they reach is compared by ``--full``, which takes an hour.
+that the losses agree. What accuracy they reach is compared by ``--full``, which takes most of
+an hour.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Size:
     """How much is trained on.
 
     Attributes:
-        contents: of the corpus, all its splits; with ``whole``, of which to train, as the demo.
+        contents: of the corpus, all its splits; with ``whole``, of which to train.
         epochs: passes over them.
         whole: test on the whole test set, and compare the accuracies.
         max_length: tokens of a text.
@@ -47,7 +48,7 @@ class Size:
 SIZES = {
     "quick": Size(40, 1.0, max_length=32),
     "standard": Size(50, 1.0),
-    "full": Size(1200, 2.0, whole=True),
+    "full": Size(320, 2.0, whole=True),
 }
 
 OURS, OURS_PLAIN = "ours", "ours, --dropout 0"

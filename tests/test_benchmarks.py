@@ -17,7 +17,7 @@ import pytest
 
 from benchmarks import gpu as gpu_command
 from benchmarks import gpu_encoder, machine, parts, profiles, section
-from benchmarks.__main__ import command_of, main, parse, place, rounds_of
+from benchmarks.__main__ import command_of, main, parse, place
 from benchmarks.answers import DisagreementError, same_classes, same_numbers
 from benchmarks.curves import Curve, Work, curve, judge_memory, judge_time
 from benchmarks.runner import Command, ContenderError, Run, Timed, Worker, alternate
@@ -509,14 +509,7 @@ class TestMain:
 
     def test_no_part_named_are_the_default_ones(self):
         assert parse([]).parts == list(parts.PARTS)
-        assert rounds_of(parts.load("score").SIZES["standard"], parse([])) == 3
         assert parse(["corpus", "corpus", "--quick"]).parts == ["corpus"]
-
-    def test_the_whole_probe_runs_once_unless_asked(self):
-        size = parts.load("probe").SIZES["full"]
-        assert size.contents is None
-        assert rounds_of(size, parse(["probe", "--full"])) == 1
-        assert rounds_of(size, parse(["probe", "--full", "--rounds", "4"])) == 4
 
     @pytest.fixture
     def page(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
