@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from style_overlap.trainers.settings import TrainSettings
 
 # The same examples in every run; others by `pytest --hypothesis-profile default`.
-hypothesis.settings.register_profile("same", derandomize=True, database=None)
+hypothesis.settings.register_profile("same", derandomize=True, database=None, deadline=None)
 hypothesis.settings.load_profile("same")
 
 STYLES = ("KJV", "ASV", "WEB", "YLT", "DARBY")

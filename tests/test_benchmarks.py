@@ -287,6 +287,7 @@ def agreeing(name: str) -> Any:
             part.WARM: dict(documents),
             part.WITH: mine,
             part.WITHOUT: theirs,
+            part.INDEX: 1,
         }
     if name == "sample":
         one = {"examples": 1000, "shared": 80, "alpha": 0.4}

@@ -44,6 +44,7 @@ _QUOTE = re.compile(r"(?<!\w)'|(?<!s)'(?!\w)|(?<=s)'(?!\s*\w)")
 _EN_DASH = re.compile(r"(?<=\w)–(?=\w)")
 _BROKEN_HYPHEN = re.compile(r"(?<=\w)(?:- | -)(?=\w)")  # "half- [tribe]", "corner -[stone]"
 _DASH = re.compile(r"\s*(?:--+|–|(?<![\w-])-(?!-)|-\Z)\s*")
+_SPACE_BEFORE = re.compile(r" (?=[,.;:!?)])")
 _STOPS = re.compile(r"\.{4,}")
 _DOUBLE_STOP = re.compile(r"(?<!\.)\.\.(?!\.)")
 # Lost line ends ("thanksgiving.I will") and lost spaces ("the LORD(for"); "3:16" is left alone.
@@ -64,8 +65,7 @@ def clean(text: str) -> str:
         text = _EN_DASH.sub("-", text)
         text = _BROKEN_HYPHEN.sub("-", text)
         text = " ".join(_DASH.sub(" -- ", text).split())
-    for mark in ",.;:!?)":
-        text = text.replace(f" {mark}", mark)
+    text = _SPACE_BEFORE.sub("", text)
     if ".." in text:
         text = _STOPS.sub("...", text)
         text = _DOUBLE_STOP.sub(".", text)
