@@ -161,7 +161,9 @@ def state() -> str:
 
     try:
         name = git("rev-parse", "--short", "HEAD")
-        changes = " with changes" if git("status", "--porcelain") else ""
+        # The page that results are written to is no part of what is measured.
+        elsewhere = git("status", "--porcelain", "--", ":(top)", ":(top,exclude)docs")
+        changes = " with changes" if elsewhere else ""
     except OSError:
         name, changes = "", ""
     return f"commit {name or 'unknown'}{changes}, {date.today()}"
