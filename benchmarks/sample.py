@@ -1,8 +1,9 @@
 """Sampling at an overlap and measuring it, against the same in pandas.
 
 The peer draws and counts by ``groupby``, and writes Eq. 1 down as it reads, without a Python
-function per group. Both draw k regions, a shared pool and what is exclusive, split 80/10/10 by
-content, and measure Eq. 1 on each split and on the whole.
+function per group. Both split 80/10/10 in blocks of ten groups, draw k regions' pools with every
+split spread evenly, share their first contents, mix the examples, and measure Eq. 1 on each split
+and on the whole.
 """
 
 from __future__ import annotations
@@ -130,24 +131,40 @@ def ours(contents: int) -> Callable[[int], dict[str, float]]:
 
 
 def in_pandas(contents: int) -> Callable[[int], dict[str, float]]:
-    """Work: the same in pandas."""
+    """Work: the same in pandas, step by step."""
     import pandas as pd
 
     n = contents // K
     shared_each = int(n * float(ALPHA)) // K
+    groups = Contents(contents).groups
     overlap_in_pandas(pd.DataFrame({"content": [0, 0, 1], "style": [0, 1, 0]}))  # warms up
+
+    def splits(rng: np.random.Generator) -> pd.Series:
+        """Of every group: one in each block of ten is test, one is validation."""
+        draws = pd.Series(rng.random(len(groups)), index=groups).groupby(level=0).first()
+        rank = draws.groupby(np.arange(len(draws)) // 10).rank(method="first")
+        return rank.map({1.0: 2, 2.0: 1}).fillna(0).astype(np.int64)
+
+    def pools(rng: np.random.Generator) -> pd.DataFrame:
+        """Every region's contents in drawn order, each split spread evenly over it."""
+        frame = pd.DataFrame({"content": np.arange(n * K), "group": groups[: n * K]})
+        frame["region"] = frame["content"] // n
+        frame["split"] = frame["group"].map(splits(rng))
+        frame = frame.sample(frac=1, random_state=rng)
+        alike = frame.groupby(["region", "split"])
+        frame["place"] = (alike.cumcount() + 0.5) / alike["content"].transform("size")
+        return frame.sort_values(["region", "place"])
 
     def work(seed: int) -> dict[str, float]:
         rng = np.random.default_rng(seed)
-        frame = pd.DataFrame({"content": np.arange(n * K)})
-        frame["region"] = frame["content"] // n
-        frame["split"] = rng.choice(3, size=len(frame), p=(0.8, 0.1, 0.1))
-        shared = frame.groupby("region").sample(n=shared_each, random_state=seed)
-        rest = frame.drop(shared.index)
-        own = rest.groupby("region").sample(n=n - shared_each * K, random_state=seed)
-        own = own.assign(style=own["region"])
+        frame = pools(rng)
+        position = frame.groupby("region").cumcount()
+        shared = frame[position < shared_each]
+        own = frame[position.between(shared_each, shared_each + n - shared_each * K, "left")]
         everywhere = shared.merge(pd.DataFrame({"style": range(K)}), how="cross")
-        rows = pd.concat([everywhere, own])[["content", "style", "split"]]
+        parts = (everywhere.assign(shared=True), own.assign(style=own["region"], shared=False))
+        rows = pd.concat(parts)[["content", "style", "split", "shared"]]
+        rows = rows.sample(frac=1, random_state=rng)
         for _, split in rows.groupby("split"):
             overlap_in_pandas(split)
         return {
