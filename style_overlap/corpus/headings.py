@@ -57,8 +57,8 @@ def strip_headings(verse: int, text: str) -> str:
     Returns:
         The verse; empty where the edition leaves it out.
     """
-    book, _, _ = split(verse)
-    if text.strip() in PLACEHOLDERS:
+    book = split(verse)[0]
+    if len(text) < 60 and text.strip() in PLACEHOLDERS:
         return ""
     if text[:1].isdigit():
         text = _NUMBER.sub("", text)
