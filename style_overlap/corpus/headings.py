@@ -58,7 +58,7 @@ def strip_headings(verse: int, text: str) -> str:
         The verse; empty where the edition leaves it out.
     """
     book = split(verse)[0]
-    if len(text) < 60 and text.strip() in PLACEHOLDERS:
+    if text.strip() in PLACEHOLDERS:
         return ""
     if text[:1].isdigit():
         text = _NUMBER.sub("", text)
