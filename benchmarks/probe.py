@@ -41,7 +41,7 @@ SIZES = {"quick": Size(20, 2, 16), "standard": Size(24), "full": Size(400)}
 
 OURS, PEER = "ours", "loop over pairs, after open_clip"
 GOALS = {PEER: 5.0}
-ABOUT = "400 contents"
+ABOUT = f"{SIZES['full'].contents} contents"
 K, BATCH = 5, 512
 LESS = (
     "On more contents both encode more; what a pair costs whatever its size, such as our bootstrap "
@@ -69,16 +69,17 @@ def run(size: Size, rounds: int) -> Section:
     answers = {name: {**runs[-1].answer, "top1": top1[name]} for name, runs in found.items()}
     told = check(answers)
     texts = answers[OURS]["texts"]
+    about = "" if size == SIZES["full"] else ABOUT
     return Section(
         work=(
             f"MiniLM in fp32, {texts // K} contents in {K} versions ({texts:,} texts), 10 pairs, "
             f"one probe seed, {size.epochs} epochs of the projectors."
         ),
         header=HEADER,
-        rows=compared(found, OURS, GOALS, "" if size == SIZES["full"] else ABOUT),
+        rows=compared(found, OURS, GOALS, about),
         notes=[
             *told,
-            *([] if size == SIZES["full"] else [LESS]),
+            *([LESS] if about else []),
         ],
     )
 

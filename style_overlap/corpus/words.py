@@ -24,7 +24,12 @@ class Vocabulary(defaultdict[str, int]):
 
 def split_words(text: str) -> list[str]:
     """The lower-cased words of a text, without punctuation."""
-    return text.lower().translate(_NO_WORD).split()
+    return _spaced(text).split()
+
+
+def _spaced(text: str) -> str:
+    """The text with nothing but white space between its lower-cased words."""
+    return text.lower().translate(_NO_WORD)
 
 
 def word_ids(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[Ints, Ints]:
@@ -37,7 +42,7 @@ def word_ids(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[Ints, Ints]:
     import pyarrow.compute as pc
 
     # As `split_words`, but Arrow makes the strings: half of the time that Python takes.
-    spaced = pa.array([text.lower().translate(_NO_WORD) for text in texts], pa.large_string())
+    spaced = pa.array(map(_spaced, texts), pa.large_string())
     trimmed = pc.utf8_trim_whitespace(spaced)
     trimmed = pc.if_else(pc.equal(trimmed, ""), None, trimmed)  # an empty text has no words
     split = pc.utf8_split_whitespace(trimmed)
