@@ -17,6 +17,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from style_overlap.results import share
 from style_overlap.trainers.data import LengthGroupedOrder, TokenisedSplit, collate
+from style_overlap.trainers.dropout import fast_dropout
 from style_overlap.trainers.outcome import Scored, TrainingError, metrics_of
 from style_overlap.trainers.progress import Progress
 
@@ -88,7 +89,8 @@ class StyleTrainer(Trainer):
         """
         state = None if checkpoint is None else _final_state(checkpoint)
         if checkpoint is None or state is None:
-            self.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+            with fast_dropout(self.args.device):
+                self.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
             return
         # Stopped after its last save. Trainer would forget an early stop, and train on.
         best = state.best_model_checkpoint if self.args.load_best_model_at_end else None
