@@ -38,6 +38,8 @@ _GLYPHS = str.maketrans(
     }
 )
 
+_GLYPH = re.compile(f"[{re.escape(''.join(map(chr, _GLYPHS)))}]")
+
 # An apostrophe belongs to a word inside of it ("father's") and between a plural and the thing
 # owned ("sons' wives"). Everywhere else the glyph is a quotation mark.
 _QUOTE = re.compile(r"(?<!\w)'|(?<!s)'(?!\w)|(?<=s)'(?!\s*\w)")
@@ -57,7 +59,8 @@ def clean(text: str) -> str:
 
     Letters and digits come out as they went in, except for ligatures, which are spelled out.
     """
-    text = text.translate(_GLYPHS)
+    if _GLYPH.search(text):
+        text = text.translate(_GLYPHS)
     if "'" in text:
         text = _QUOTE.sub(" ", text)
     text = " ".join(text.split())
@@ -69,7 +72,8 @@ def clean(text: str) -> str:
     if ".." in text:
         text = _STOPS.sub("...", text)
         text = _DOUBLE_STOP.sub(".", text)
-    text = _SPACE_LOST.sub(r"\1 ", text)
+    if _SPACE_LOST.search(text):
+        text = _SPACE_LOST.sub(r"\1 ", text)
     if "(" in text:
         text = _SPACE_LOST_OPENING.sub(" (", text.replace("( ", "("))
     return text

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-_NO_WORD = str.maketrans(dict.fromkeys(string.punctuation, " "))
+_NO_WORD = dict.fromkeys(map(ord, string.punctuation), " ")
+_NO_WORD_BYTES = bytes.maketrans(string.punctuation.encode(), b" " * len(string.punctuation))
 
 Ints = npt.NDArray[np.int64]
 
@@ -24,12 +25,7 @@ class Vocabulary(defaultdict[str, int]):
 
 def split_words(text: str) -> list[str]:
     """The lower-cased words of a text, without punctuation."""
-    return _spaced(text).split()
-
-
-def _spaced(text: str) -> str:
-    """The text with nothing but white space between its lower-cased words."""
-    return text.lower().translate(_NO_WORD)
+    return text.lower().translate(_NO_WORD).split()
 
 
 def word_ids(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[Ints, Ints]:
@@ -41,9 +37,13 @@ def word_ids(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[Ints, Ints]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    # As `split_words`, but Arrow makes the strings: half of the time that Python takes.
-    spaced = pa.array(map(_spaced, texts), pa.large_string())
-    trimmed = pc.utf8_trim_whitespace(spaced)
+    # As `split_words`, but on all texts at once: Python takes thrice as long.
+    lowered = pa.array(map(str.lower, texts), pa.large_string())
+    _, starts, letters = lowered.buffers()
+    spaced = pa.py_buffer(letters.to_pybytes().translate(_NO_WORD_BYTES))
+    trimmed = pc.utf8_trim_whitespace(
+        pa.LargeStringArray.from_buffers(len(lowered), starts, spaced)
+    )
     trimmed = pc.if_else(pc.equal(trimmed, ""), None, trimmed)  # an empty text has no words
     split = pc.utf8_split_whitespace(trimmed)
     words = split.values.dictionary_encode()
