@@ -154,17 +154,18 @@ def sample(
         styles.append(np.full(n_shared, style))
     content, style_ids = np.concatenate(contents), np.concatenate(styles)
 
-    # A fair mix of styles from the first example on: `--limit 10` must not see one class only.
-    mix = np.argsort(_draw(content * k + style_ids, seed, "examples"))
-    content, style_ids = content[mix], style_ids[mix]
     in_pool = np.zeros(len(corpus), dtype=np.bool_)
     in_pool[np.concatenate(shared)] = True
-    is_shared, split_here = in_pool[content], split_of[content]
-    splits = {}
+    # A fair mix of styles from the first example on: `--limit 10` must not see one class only.
+    draws = _draw(content * k + style_ids, seed, "examples")
+    split_here = split_of[content]
+    splits, counted = {}, []
     for number, name in enumerate(SPLITS):
-        here = split_here == number
-        splits[name] = Split(content[here], style_ids[here], is_shared[here])
-    counted = [_count(split.content, split.style, k) for split in splits.values()]
+        here = np.flatnonzero(split_here == number)
+        here = here[np.argsort(draws[here])]
+        contents_here = content[here]
+        splits[name] = Split(contents_here, style_ids[here], in_pool[contents_here])
+        counted.append(_count(contents_here, splits[name].style, k))
     # No content is in two splits: what is counted of the splits adds up to the whole.
     per_style, conditional = zip(*counted, strict=True)
     counted.append((np.sum(per_style, axis=0), sum(conditional)))
@@ -232,8 +233,12 @@ def measure(content: npt.ArrayLike, style: npt.ArrayLike) -> float:
 def _count(contents: IntArray, styles: IntArray, k: int = 0) -> tuple[IntArray, float]:
     """n_s of at least k styles, and n H(S|C) = sum_c n_c log n_c - sum_cs n_cs log n_cs."""
     per_style = np.bincount(styles, minlength=k)
-    pairs = _codes(contents * len(per_style) + styles)
-    return per_style, _n_log_n(np.bincount(contents)) - _n_log_n(np.bincount(pairs))
+    # Sorted, and not counted into one cell per possible pair: those are k times as many.
+    cells = contents * len(per_style) + styles
+    cells.sort()
+    of_pairs = _n_log_n(_runs(cells))
+    cells //= len(per_style)
+    return per_style, _n_log_n(_runs(cells)) - of_pairs
 
 
 def _alpha(per_style: IntArray, conditional: float) -> float:
@@ -241,6 +246,13 @@ def _alpha(per_style: IntArray, conditional: float) -> float:
     n = int(per_style.sum())
     alpha = np.clip(conditional / (n * np.log(n) - _n_log_n(per_style)), 0, 1)
     return round(float(alpha), 12)  # beyond that stands only the rounding of logarithms
+
+
+def _runs(values: IntArray) -> IntArray:
+    """Lengths of the runs of equal values."""
+    begins = np.ones(len(values) + 1, np.bool_)
+    np.not_equal(values[1:], values[:-1], out=begins[1:-1])
+    return np.diff(np.flatnonzero(begins))
 
 
 def _n_log_n(counts: IntArray) -> float:
@@ -274,21 +286,27 @@ def _draw_splits(groups: IntArray, seed: int) -> IntArray:
     Every ten neighbouring groups hold one test and one validation group, so that each region and
     each pool gets its tenth.
     """
-    _, first, group = np.unique(groups, return_index=True, return_inverse=True)
-    position = np.empty(len(first), np.int64)
-    position[np.argsort(first, kind="stable")] = np.arange(len(first))
-    slots = -(-len(first) // _BLOCK) * _BLOCK
+    rows = np.arange(len(groups))
+    group = _codes(groups)
+    first = np.empty(group.max() + 1, np.int64)
+    first[group[::-1]] = rows[::-1]  # of a group's rows the first one is written last
+    first = first[group]
+    position = np.cumsum(first == rows) - 1  # of a group's first row, among the groups
+    slots = -(-(position[-1] + 1) // _BLOCK) * _BLOCK
     draws = _draw(np.arange(slots), seed, "splits").reshape(-1, _BLOCK)
-    ranks = np.argsort(np.argsort(draws, axis=1), axis=1).ravel()
-    return np.where(ranks < 2, 2 - ranks, 0)[position[group]]
+    least, second = np.argpartition(draws, (0, 1), axis=1)[:, :2].T
+    blocks = np.arange(0, slots, _BLOCK)
+    split_of_slot = np.zeros(slots, np.int64)
+    split_of_slot[blocks + least], split_of_slot[blocks + second] = 2, 1
+    return split_of_slot[position[first]]
 
 
 def _interleave(contents: IntArray, split_of: IntArray, seed: int) -> IntArray:
     """The contents in drawn order, each split spread evenly: every run has its 80/10/10."""
     drawn = contents[np.argsort(_draw(contents, seed, "pools"))]
-    place = np.empty(len(drawn))
+    split_here, place = split_of[drawn], np.empty(len(drawn))
     for split in range(len(SPLITS)):
-        members = np.flatnonzero(split_of[drawn] == split)
+        members = np.flatnonzero(split_here == split)
         place[members] = (np.arange(len(members)) + 0.5) / max(len(members), 1)
     return drawn[np.argsort(place, kind="stable")]
 
@@ -299,9 +317,14 @@ def _draw(values: IntArray, seed: int, purpose: str) -> npt.NDArray[np.uint64]:
     Different values have different numbers, so no order by them depends on the way of sorting.
     """
     stream = int(digest([purpose, seed])[:16], 16)
+    z = values.astype(np.uint64)
     with np.errstate(over="ignore"):
-        z = (values.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        z += np.uint64(1)
+        z *= np.uint64(0x9E3779B97F4A7C15)
         z += np.uint64(stream)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return z ^ (z >> np.uint64(31))
+        z ^= z >> np.uint64(30)
+        z *= np.uint64(0xBF58476D1CE4E5B9)
+        z ^= z >> np.uint64(27)
+        z *= np.uint64(0x94D049BB133111EB)
+        z ^= z >> np.uint64(31)
+    return z
