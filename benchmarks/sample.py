@@ -193,7 +193,7 @@ def _labelled(contents: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int6
 
 def our_measure(contents: int) -> Callable[[Any], dict[str, float]]:
     """Work: our measure of a labelled sample."""
-    from style_overlap.overlap import measure
+    from style_overlap.entropy import measure
 
     content, style = _labelled(contents)
     measure([0, 0, 1], [0, 1, 0])  # warms up

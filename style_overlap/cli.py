@@ -11,20 +11,8 @@ from typing import Annotated
 
 import typer
 
-from style_overlap import __version__, cli_corpus, cli_leaderboard, cli_sweep
-from style_overlap.cli_options import (
-    Assignment,
-    ChunkVerses,
-    Contents,
-    Corpus,
-    Device,
-    Dropout,
-    DType,
-    EarlyStopping,
-    MaxLength,
-    Set,
-    Settings,
-)
+from style_overlap import __version__, cli_corpus, cli_leaderboard, cli_probe, cli_sweep, cli_train
+from style_overlap.cli_options import Device, DType
 from style_overlap.errors import UsageError
 
 app = typer.Typer(
@@ -47,92 +35,7 @@ def _root(
         raise typer.Exit
 
 
-@app.command()
-def train(
-    model: Annotated[str, typer.Option(help="Encoder: folder, hub id, or package:NAME.")],
-    k: Annotated[int, typer.Option(help="Number of styles, the first k of the corpus.")],
-    alpha: Annotated[str, typer.Option(help="Content overlap to train at, 0 to 1.")],
-    output: Annotated[Path, typer.Option(help="Folder of the checkpoint.")],
-    seed: Annotated[int, typer.Option(help="Seed of head, batch order and dropout.")] = 0,
-    data_seed: Annotated[
-        int | None, typer.Option(help="Seed of regions, splits and pools; as --seed if unset.")
-    ] = None,
-    contents: Contents = None,
-    corpus: Corpus = "bible",
-    chunk_verses: ChunkVerses = 5,
-    assignment: Assignment = "contiguous",
-    max_length: MaxLength = 256,
-    early_stopping: EarlyStopping = None,
-    dropout: Dropout = None,
-    dtype: DType = "auto",
-    set_: Set = None,
-    settings: Settings = None,
-    keep_checkpoints: Annotated[
-        bool, typer.Option(help="Keep the intermediate checkpoint-* folders.")
-    ] = False,
-    probe_every: Annotated[
-        float | None,
-        typer.Option(
-            help="Look at the model every so many epochs: accuracy and content retrieval, "
-            "written to dynamics.jsonl."
-        ),
-    ] = None,
-    probe_steps: Annotated[int | None, typer.Option(help="The same, every so many steps.")] = None,
-    probe_contents: Annotated[
-        int | None,
-        typer.Option(
-            help="Projectors of a look are trained on so many contents, and the whole test split "
-            "is searched; if unset, on so few of both that all looks take at most a third of the "
-            "training's time."
-        ),
-    ] = None,
-    push_to_hub: Annotated[
-        str | None,
-        typer.Option(
-            metavar="OWNER/NAME",
-            help="Push the finished checkpoint, its card and its record to the Hub.",
-        ),
-    ] = None,
-    private: Annotated[
-        bool | None,
-        typer.Option(help="Whether a repository that is made for it is private."),
-    ] = None,
-) -> None:
-    """Fine-tune an encoder at one content overlap."""
-    if push_to_hub is not None:
-        from style_overlap.trainers import push
-
-        push.check(push_to_hub)
-    from style_overlap.trainers.classifier import TrainSettings, parse_arguments
-    from style_overlap.trainers.classifier import train as run
-
-    result = run(
-        TrainSettings(
-            model=model,
-            k=k,
-            alpha=alpha,
-            output=output,
-            seed=seed,
-            data_seed=data_seed,
-            contents=contents,
-            corpus=corpus,
-            chunk_verses=chunk_verses,
-            assignment=assignment,
-            max_length=max_length,
-            early_stopping=early_stopping,
-            dropout=dropout,
-            dtype=dtype,
-            arguments=parse_arguments(set_ or [], settings),
-            keep_checkpoints=keep_checkpoints,
-            probe_every=probe_every,
-            probe_steps=probe_steps,
-            probe_contents=probe_contents,
-        )
-    )
-    if result.first:  # of several processes
-        typer.echo(result.summary())
-        if push_to_hub is not None:
-            typer.echo(f"pushed: {push.push(result.output, push_to_hub, private=private)}")
+app.command()(cli_train.train)
 
 
 @app.command()
@@ -187,104 +90,7 @@ def evaluate(
     terminal.show(matrix.build(records), records)
 
 
-@app.command()
-def probe(
-    checkpoints: Annotated[
-        list[str] | None,
-        typer.Argument(help="Classifiers or encoders: folders, hub ids, or package:NAME."),
-    ] = None,
-    model: Annotated[
-        list[str] | None, typer.Option(help="The same, as an option; repeatable.")
-    ] = None,
-    layer: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="h (what the head's last layer reads), last, or a layer's number; repeatable. "
-            "By default h and the last layer of a classifier, else the last layer."
-        ),
-    ] = None,
-    pooling: Annotated[
-        str | None, typer.Option(help="cls, mean or last; by default the encoder's own.")
-    ] = None,
-    unseen: Annotated[
-        bool, typer.Option("--unseen", help="The reserved versions too, never trained on.")
-    ] = False,
-    versions: Annotated[
-        tuple[str, str] | None, typer.Option(help="These two versions instead.")
-    ] = None,
-    k: Annotated[
-        int | None, typer.Option(help="Pairs of the first k styles, where no classes say which.")
-    ] = None,
-    base: Annotated[
-        bool, typer.Option("--base", help="Beside it: the encoder before fine-tuning.")
-    ] = False,
-    untrained: Annotated[
-        bool, typer.Option("--untrained", help="Beside it: the same architecture, untrained.")
-    ] = False,
-    bow: Annotated[bool, typer.Option("--bow", help="Beside it: a bag of words.")] = False,
-    contents: Annotated[
-        int | None,
-        typer.Option(help="Train projectors on this many contents, thinned evenly; all if unset."),
-    ] = None,
-    limit: Annotated[
-        int | None, typer.Option(help="Contents in the gallery at most, for a quick look.")
-    ] = None,
-    seeds: Annotated[int, typer.Option(help="Number of probe seeds.")] = 3,
-    data_seed: Annotated[
-        int | None, typer.Option(help="Seed of the splits; the checkpoint's own if unset.")
-    ] = None,
-    corpus: Annotated[
-        str | None, typer.Option(help="Parallel corpus; the checkpoint's own if unset.")
-    ] = None,
-    chunk_verses: Annotated[int | None, typer.Option(help="Verses per passage; as above.")] = None,
-    max_length: Annotated[
-        int | None, typer.Option(help="Word pieces per passage; as the checkpoint's tokenizer.")
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the records; by default in a fine-tuned checkpoint's own."),
-    ] = None,
-    dtype: Annotated[str, typer.Option(help="fp32, or bf16, which blurs what h holds.")] = "fp32",
-    device: Device = None,
-) -> None:
-    """How much content can be read off the features: retrieve each text in another version."""
-    specs = [*(checkpoints or []), *(model or [])]
-    if not specs:
-        raise UsageError("which model? Give a checkpoint's folder, a hub id or package:NAME")
-    from style_overlap.model_folders import training_record
-    from style_overlap.probing import PROBES, ProbeOptions, Probing, save
-    from style_overlap.report import probe_table
-
-    probing = Probing(
-        ProbeOptions(
-            layers=tuple(layer or ()),
-            pooling=pooling,  # type: ignore[arg-type]  # checked by Probing
-            unseen=unseen,
-            pair=versions,
-            k=k,
-            base=base,
-            untrained=untrained,
-            bow=bow,
-            corpus=corpus,
-            chunk_verses=chunk_verses,
-            data_seed=data_seed,
-            contents=contents,
-            limit=limit,
-            seeds=seeds,
-        ),
-        dtype=dtype,
-        device=device,
-        max_length=max_length,
-    )
-    records, paths = [], []
-    for spec in specs:
-        records.append(probing.run(spec))
-        folder = output or (Path(spec) / PROBES if training_record(spec) else None)
-        if folder is not None:
-            paths.append(save(records[-1], folder))
-    probe_table.show(records)
-    for path in paths:
-        typer.echo(f"record: {path}")
+app.command()(cli_probe.probe)
 
 
 @app.command()

@@ -1,7 +1,4 @@
-"""Content overlap: sample a parallel corpus at a target alpha, measure alpha of any sample.
-
-``alpha = 1 - I(C;S) / H(S)`` (Eq. 1) is the part of the style label's entropy that the content id
-leaves open: 0 when the content alone gives the style away, 1 when it says nothing about it.
+"""Content overlap: sample a parallel corpus at a target alpha.
 
 Sampling (section 2.2 of the paper). Of C contents each of k styles gets n = floor(C/k). Of these,
 n_p = floor(n * alpha) are shared by all styles and n_r = n - n_p are exclusive to one. Then
@@ -22,14 +19,15 @@ H(S|C) = alpha log k, whatever k is. Four decisions that the paper leaves open:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from style_overlap.entropy import IntArray, codes, count
 from style_overlap.errors import UsageError
 from style_overlap.names import AlphaLike, alpha_text, as_alpha
 from style_overlap.results import digest
@@ -40,7 +38,6 @@ SAMPLING = 1
 ASSIGNMENTS = ("contiguous", "random")
 SPLITS = ("train", "validation", "test")
 
-IntArray = npt.NDArray[np.int64]
 _BLOCK = 10  # one content group in ten is test, one is validation
 
 
@@ -89,7 +86,7 @@ class Sample:
         n: contents per style.
         n_shared: of these, shared by all styles.
         splits: the examples of ``train``, ``validation`` and ``test``, in a fair mix of styles.
-        realised: overlap measured by Eq. 1, per split and for ``all``; None where a split has
+        realised: overlap as measured (Eq. 1), per split and for ``all``; None where a split has
             fewer than two styles, which leaves alpha undefined.
         fingerprint: SHA-256 (hex) of corpus, settings and sampling procedure.
     """
@@ -165,12 +162,11 @@ def sample(
         here = here[np.argsort(draws[here])]
         contents_here = content[here]
         splits[name] = Split(contents_here, style_ids[here], in_pool[contents_here])
-        counted.append(_count(contents_here, splits[name].style, k))
+        counted.append(count(contents_here, splits[name].style, k))
     # No content is in two splits: what is counted of the splits adds up to the whole.
-    per_style, conditional = zip(*counted, strict=True)
-    counted.append((np.sum(per_style, axis=0), sum(conditional)))
+    counted.append(counted[0] + counted[1] + counted[2])
     realised = {
-        name: _realised(*counts) for name, counts in zip((*SPLITS, "all"), counted, strict=True)
+        name: counts.alpha for name, counts in zip((*SPLITS, "all"), counted, strict=True)
     }
     fingerprint = digest(
         {
@@ -208,78 +204,6 @@ def first_gap(splits: Mapping[str, Split], k: int) -> tuple[str, int] | None:
     return None
 
 
-def measure(content: npt.ArrayLike, style: npt.ArrayLike) -> float:
-    """Content overlap alpha = 1 - I(C;S)/H(S) = H(S|C)/H(S) of a labelled sample (Eq. 1).
-
-    Args:
-        content: content id of each example, shape (n,), any hashable values.
-        style: style label of each example, shape (n,), any hashable values.
-
-    Returns:
-        alpha in [0, 1]: 0 when content determines style, 1 when it says nothing about it.
-
-    Raises:
-        ValueError: fewer than two styles (H(S) = 0 leaves alpha undefined), or lengths differ.
-    """
-    contents, styles = _codes(content), _codes(style)
-    if len(contents) != len(styles):
-        raise ValueError(f"{len(contents)} content ids, but {len(styles)} style labels")
-    per_style, conditional = _count(contents, styles)
-    if np.count_nonzero(per_style) < 2:
-        raise ValueError("alpha is undefined for fewer than two styles: H(S) = 0")
-    return _alpha(per_style, conditional)
-
-
-def _count(contents: IntArray, styles: IntArray, k: int = 0) -> tuple[IntArray, float]:
-    """n_s of at least k styles, and n H(S|C) = sum_c n_c log n_c - sum_cs n_cs log n_cs."""
-    per_style = np.bincount(styles, minlength=k)
-    # Sorted, and not counted into one cell per possible pair: those are k times as many.
-    cells = contents * len(per_style) + styles
-    cells.sort()
-    of_pairs = _n_log_n(_runs(cells))
-    cells //= len(per_style)
-    return per_style, _n_log_n(_runs(cells)) - of_pairs
-
-
-def _alpha(per_style: IntArray, conditional: float) -> float:
-    """Eq. 1 of what was counted; n H(S) = n log n - sum_s n_s log n_s."""
-    n = int(per_style.sum())
-    alpha = np.clip(conditional / (n * np.log(n) - _n_log_n(per_style)), 0, 1)
-    return round(float(alpha), 12)  # beyond that stands only the rounding of logarithms
-
-
-def _runs(values: IntArray) -> IntArray:
-    """Lengths of the runs of equal values."""
-    begins = np.ones(len(values) + 1, np.bool_)
-    np.not_equal(values[1:], values[:-1], out=begins[1:-1])
-    return np.diff(np.flatnonzero(begins))
-
-
-def _n_log_n(counts: IntArray) -> float:
-    """The sum of n log n over cells of n examples; cells are many, different counts are few."""
-    cells = np.bincount(counts)
-    n = 1 + np.flatnonzero(cells[1:])
-    return float((cells[n] * n * np.log(n)).sum())
-
-
-def _realised(per_style: IntArray, conditional: float) -> float | None:
-    if np.count_nonzero(per_style) < 2:
-        return None
-    return _alpha(per_style, conditional)
-
-
-def _codes(values: npt.ArrayLike | Iterable[Any]) -> IntArray:
-    """Small non-negative integers for any values, equal for equal values."""
-    array = np.asarray(values)
-    if array.dtype.kind in "iu" and array.size:
-        low, high = int(array.min()), int(array.max())
-        if low >= 0 and high < 16 * array.size + 1024:  # to count up to there is cheaper
-            return array.astype(np.int64, copy=False)
-        return np.unique(array, return_inverse=True)[1].astype(np.int64)
-    index: dict[Any, int] = {}
-    return np.array([index.setdefault(value, len(index)) for value in array.tolist()], np.int64)
-
-
 def _draw_splits(groups: IntArray, seed: int) -> IntArray:
     """Split of every content, 0 train, 1 validation, 2 test, the same within a content group.
 
@@ -287,7 +211,7 @@ def _draw_splits(groups: IntArray, seed: int) -> IntArray:
     each pool gets its tenth.
     """
     rows = np.arange(len(groups))
-    group = _codes(groups)
+    group = codes(groups)
     first = np.empty(group.max() + 1, np.int64)
     first[group[::-1]] = rows[::-1]  # of a group's rows the first one is written last
     first = first[group]

@@ -14,6 +14,7 @@ import style_overlap
 PACKAGE = Path(style_overlap.__file__).parent
 LEVELS = {
     "errors": 0, "names": 0, "results": 0, "scoring": 0, "stats": 0, "bootstrap": 0,
+    "entropy": 0,
     "corpus": 1, "overlap": 1, "devices": 1, "checkpoints": 1, "heads": 1, "batching": 1,
     "model_folders": 1,
     "passes": 1, "textmodel": 1, "encoder": 1, "processes": 1, "coverage": 1, "model_args": 1,
@@ -22,10 +23,11 @@ LEVELS = {
     "registry": 3, "evaluation": 3, "probing": 3, "report": 3,
     "leaderboard": 3, "sweep": 3,
     "cli": 4, "cli_options": 4, "cli_corpus": 4, "cli_leaderboard": 4, "cli_sweep": 4,
+    "cli_train": 4, "cli_probe": 4,
     "__main__": 4,
 }  # fmt: skip
 WITHOUT_TORCH = (
-    "errors", "names", "results", "scoring", "stats", "bootstrap", "corpus", "overlap", "report",
+    "errors", "names", "results", "scoring", "stats", "bootstrap", "entropy", "corpus", "overlap", "report",
     "leaderboard",
 )  # fmt: skip
 WITH_HARNESS = ("tasks", "lm", "registry", "evaluation")

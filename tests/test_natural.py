@@ -18,7 +18,7 @@ from style_overlap.corpus import natural, partial
 from style_overlap.corpus.incidence import Incidence
 from style_overlap.corpus.natural import contingency, estimate, expected_information
 from style_overlap.errors import UsageError
-from style_overlap.overlap import measure
+from style_overlap.entropy import measure
 
 labelled = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 3)), min_size=2, max_size=120)
 

@@ -12,7 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from style_overlap.errors import UsageError
-from style_overlap.overlap import ASSIGNMENTS, Sample, measure, sample
+from style_overlap.entropy import measure
+from style_overlap.overlap import ASSIGNMENTS, Sample, sample
 
 
 @dataclass

@@ -13,9 +13,10 @@ from torch.utils.data import Dataset, Sampler
 
 from style_overlap.batching import Layout, Tokens, pad, tokenise
 from style_overlap.corpus import ParallelCorpus
+from style_overlap.entropy import measure
 from style_overlap.errors import UsageError
 from style_overlap.names import alpha_text
-from style_overlap.overlap import Sample, Split, evenly, first_gap, measure, sample
+from style_overlap.overlap import Sample, Split, evenly, first_gap, sample
 from style_overlap.results import digest
 from style_overlap.trainers.settings import TrainSettings
 
