@@ -165,9 +165,7 @@ def sample(
         counted.append(count(contents_here, splits[name].style, k))
     # No content is in two splits: what is counted of the splits adds up to the whole.
     counted.append(counted[0] + counted[1] + counted[2])
-    realised = {
-        name: counts.alpha for name, counts in zip((*SPLITS, "all"), counted, strict=True)
-    }
+    realised = {name: counts.alpha for name, counts in zip((*SPLITS, "all"), counted, strict=True)}
     fingerprint = digest(
         {
             "corpus": corpus.fingerprint,

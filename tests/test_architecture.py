@@ -27,8 +27,8 @@ LEVELS = {
     "__main__": 4,
 }  # fmt: skip
 WITHOUT_TORCH = (
-    "errors", "names", "results", "scoring", "stats", "bootstrap", "entropy", "corpus", "overlap", "report",
-    "leaderboard",
+    "errors", "names", "results", "scoring", "stats", "bootstrap", "entropy", "corpus", "overlap",
+    "report", "leaderboard",
 )  # fmt: skip
 WITH_HARNESS = ("tasks", "lm", "registry", "evaluation")
 

@@ -17,8 +17,8 @@ from style_overlap import cli_corpus
 from style_overlap.corpus import natural, partial
 from style_overlap.corpus.incidence import Incidence
 from style_overlap.corpus.natural import contingency, estimate, expected_information
-from style_overlap.errors import UsageError
 from style_overlap.entropy import measure
+from style_overlap.errors import UsageError
 
 labelled = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 3)), min_size=2, max_size=120)
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from style_overlap.errors import UsageError
 from style_overlap.entropy import measure
+from style_overlap.errors import UsageError
 from style_overlap.overlap import ASSIGNMENTS, Sample, sample
 
 
