@@ -30,6 +30,13 @@ def use_threads(threads: int) -> None:
     os.environ["TOKENIZERS_PARALLELISM"] = "false" if threads == 1 else "true"
 
 
+def keep_to_threads() -> None:
+    """Bind this process to as many processors as it may have threads, where that can be done."""
+    asked = int(os.environ.get("OMP_NUM_THREADS", cores()))
+    if asked < cores() and hasattr(os, "sched_setaffinity"):  # Linux
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:asked])
+
+
 class Neighbours:
     """Watches how much other programs compute, from here on; Linux only."""
 

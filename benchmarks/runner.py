@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
-from benchmarks import profiles
+from benchmarks import machine, profiles
 
 
 @dataclass(frozen=True)
@@ -160,6 +160,7 @@ _STOP = "stop"
 def _serve(end: Connection, target: str, options: Mapping[str, Any], profile: bool) -> None:
     module, function = target.split(":")
     try:
+        machine.keep_to_threads()
         work = getattr(import_module(module), function)(**options)
         end.send(("ready", None))
         while (argument := end.recv()) != _STOP:

@@ -19,10 +19,11 @@ H(S|C) = alpha log k, whatever k is. Four decisions that the paper leaves open:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +39,7 @@ SAMPLING = 1
 ASSIGNMENTS = ("contiguous", "random")
 SPLITS = ("train", "validation", "test")
 
+_MANY = 100_000  # contents from which a sample is drawn by several threads
 _BLOCK = 10  # one content group in ten is test, one is validation
 
 
@@ -135,34 +137,35 @@ def sample(
         raise UsageError(f"the corpus has {len(corpus)} contents: k={k} styles need at least {k}")
     n_shared = int((n * alpha).to_integral_value(ROUND_FLOOR))
 
-    split_of = _draw_splits(corpus.groups, seed)
     order = np.arange(len(corpus))
     if assignment == "random":
         order = np.argsort(_draw(order, seed, "regions"))
     shared, contents, styles = [], [], []
-    for region in range(k):
-        pool = _interleave(order[region * n : (region + 1) * n], split_of, seed)
-        n_here = n_shared // k + (region < n_shared % k)
-        shared.append(pool[:n_here])
-        contents.append(pool[n_here : n_here + n - n_shared])
-        styles.append(np.full(n - n_shared, (region + seed) % k))
-    for style in range(k):
-        contents.extend(shared)
-        styles.append(np.full(n_shared, style))
-    content, style_ids = np.concatenate(contents), np.concatenate(styles)
-
-    in_pool = np.zeros(len(corpus), dtype=np.bool_)
-    in_pool[np.concatenate(shared)] = True
-    # A fair mix of styles from the first example on: `--limit 10` must not see one class only.
-    draws = _draw(content * k + style_ids, seed, "examples")
-    split_here = split_of[content]
-    splits, counted = {}, []
-    for number, name in enumerate(SPLITS):
-        here = np.flatnonzero(split_here == number)
-        here = here[np.argsort(draws[here])]
-        contents_here = content[here]
-        splits[name] = Split(contents_here, style_ids[here], in_pool[contents_here])
-        counted.append(count(contents_here, splits[name].style, k))
+    with ThreadPoolExecutor() as threads:
+        # numpy sorts and gathers outside of Python's lock; with few values handing out costs more.
+        each: Callable[..., Iterable[Any]] = threads.map if len(corpus) >= _MANY else map
+        drawn = each(lambda region: _shuffle(region, seed), order[: k * n].reshape(k, n))
+        split_of = _draw_splits(corpus.groups, seed)
+        pools = each(lambda pool: _interleave(pool, split_of), drawn)
+        for region, pool in enumerate(pools):
+            n_here = n_shared // k + (region < n_shared % k)
+            shared.append(pool[:n_here])
+            contents.append(pool[n_here : n_here + n - n_shared])
+            styles.append(np.full(n - n_shared, (region + seed) % k))
+        for style in range(k):
+            contents.extend(shared)
+            styles.append(np.full(n_shared, style))
+        content, style_ids = np.concatenate(contents), np.concatenate(styles)
+        in_pool = np.zeros(len(corpus), dtype=np.bool_)
+        in_pool[np.concatenate(shared)] = True
+        split_here = split_of[content]
+        parts = [np.flatnonzero(split_here == number) for number in range(len(SPLITS))]
+        mixed = each(lambda part: _mix(content[part], style_ids[part], k, seed), parts)
+        counted = list(each(lambda part: count(content[part], style_ids[part], k), parts))
+        splits = {
+            name: Split(content, style, in_pool[content])
+            for name, (content, style) in zip(SPLITS, mixed, strict=True)
+        }
     # No content is in two splits: what is counted of the splits adds up to the whole.
     counted.append(counted[0] + counted[1] + counted[2])
     realised = {name: counts.alpha for name, counts in zip((*SPLITS, "all"), counted, strict=True)}
@@ -223,14 +226,24 @@ def _draw_splits(groups: IntArray, seed: int) -> IntArray:
     return split_of_slot[position[first]]
 
 
-def _interleave(contents: IntArray, split_of: IntArray, seed: int) -> IntArray:
-    """The contents in drawn order, each split spread evenly: every run has its 80/10/10."""
-    drawn = contents[np.argsort(_draw(contents, seed, "pools"))]
+def _shuffle(contents: IntArray, seed: int) -> IntArray:
+    """The contents in drawn order."""
+    return contents[np.argsort(_draw(contents, seed, "pools"))]
+
+
+def _interleave(drawn: IntArray, split_of: IntArray) -> IntArray:
+    """Contents in drawn order, each split spread evenly: every run has its 80/10/10."""
     split_here, place = split_of[drawn], np.empty(len(drawn))
     for split in range(len(SPLITS)):
         members = np.flatnonzero(split_here == split)
         place[members] = (np.arange(len(members)) + 0.5) / max(len(members), 1)
     return drawn[np.argsort(place, kind="stable")]
+
+
+def _mix(content: IntArray, style: IntArray, k: int, seed: int) -> tuple[IntArray, IntArray]:
+    """A fair mix of styles from the first example on: `--limit 10` must not see one class only."""
+    order = np.argsort(_draw(content * k + style, seed, "examples"))
+    return content[order], style[order]
 
 
 def _draw(values: IntArray, seed: int, purpose: str) -> npt.NDArray[np.uint64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -11,9 +12,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from style_overlap import overlap
 from style_overlap.entropy import measure
 from style_overlap.errors import UsageError
-from style_overlap.overlap import ASSIGNMENTS, Sample, sample
+from style_overlap.overlap import ASSIGNMENTS, SAMPLING, Sample, sample
 
 
 @dataclass
@@ -132,6 +134,30 @@ def test_same_seed_gives_the_same_sample(size, alpha, kwargs):
 
 
 @pytest.mark.case(18)
+def bytes_of(drawn: Sample) -> bytes:
+    return b"".join(
+        np.stack([split.content, split.style, split.shared]).astype("<i8").tobytes()
+        for split in drawn.splits.values()
+    )
+
+
+def test_the_sample_of_a_seed_is_the_one_that_it_was_in_the_first_version():
+    """Whoever changes it has to raise ``SAMPLING``, which is in every fingerprint."""
+    drawn = sample(Contents(997), 4, "0.3", seed=7, assignment="random")
+    assert SAMPLING == 1
+    assert hashlib.sha256(bytes_of(drawn)).hexdigest().startswith("c47661d3d581afd4")
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+def test_several_threads_draw_the_same_sample_as_one(monkeypatch, assignment):
+    corpus = Contents(3_001)
+    alone = sample(corpus, 3, "0.4", 5, assignment)
+    monkeypatch.setattr(overlap, "_MANY", 1)
+    together = sample(corpus, 3, "0.4", 5, assignment)
+    assert bytes_of(together) == bytes_of(alone)
+    assert together.realised == alone.realised
+
+
 def test_fingerprint_follows_alpha_k_seed_assignment_and_corpus():
     base = {"corpus": Contents(100), "k": 2, "alpha": "0.4", "seed": 0, "assignment": "contiguous"}
     changes = {
