@@ -139,7 +139,7 @@ def sample(
 
     order = np.arange(len(corpus))
     if assignment == "random":
-        order = np.argsort(_draw(order, seed, "regions"))
+        order = _order(_draw(order, seed, "regions"))
     shared, contents, styles = [], [], []
     with ThreadPoolExecutor() as threads:
         # numpy sorts and gathers outside of Python's lock; with few values handing out costs more.
@@ -160,8 +160,9 @@ def sample(
         in_pool[np.concatenate(shared)] = True
         split_here = split_of[content]
         parts = [np.flatnonzero(split_here == number) for number in range(len(SPLITS))]
-        mixed = each(lambda part: _mix(content[part], style_ids[part], k, seed), parts)
-        counted = list(each(lambda part: count(content[part], style_ids[part], k), parts))
+        examples = [(content[part], style_ids[part]) for part in parts]
+        mixed = each(lambda pair: _mix(pair[0], pair[1], k, seed), examples)
+        counted = list(each(lambda pair: count(pair[0], pair[1], k), examples))
         splits = {
             name: Split(content, style, in_pool[content])
             for name, (content, style) in zip(SPLITS, mixed, strict=True)
@@ -228,7 +229,7 @@ def _draw_splits(groups: IntArray, seed: int) -> IntArray:
 
 def _shuffle(contents: IntArray, seed: int) -> IntArray:
     """The contents in drawn order."""
-    return contents[np.argsort(_draw(contents, seed, "pools"))]
+    return contents[_order(_draw(contents, seed, "pools"))]
 
 
 def _interleave(drawn: IntArray, split_of: IntArray) -> IntArray:
@@ -242,8 +243,23 @@ def _interleave(drawn: IntArray, split_of: IntArray) -> IntArray:
 
 def _mix(content: IntArray, style: IntArray, k: int, seed: int) -> tuple[IntArray, IntArray]:
     """A fair mix of styles from the first example on: `--limit 10` must not see one class only."""
-    order = np.argsort(_draw(content * k + style, seed, "examples"))
+    order = _order(_draw(content * k + style, seed, "examples"))
     return content[order], style[order]
+
+
+def _order(draws: npt.NDArray[np.uint64]) -> IntArray:
+    """The places of draws, no two of them equal, from the least to the greatest."""
+    # Numbers are sorted in half of the time that sorting their places takes, so every place goes
+    # into the last bits of its draw.
+    bits = np.uint64(len(draws).bit_length())
+    packed = draws >> bits << bits
+    packed |= np.arange(len(draws), dtype=np.uint64)
+    packed.sort()
+    kept = packed >> bits
+    if (kept[1:] == kept[:-1]).any():  # the bits that had to go told some draws apart
+        return np.argsort(draws)
+    packed &= (np.uint64(1) << bits) - np.uint64(1)
+    return packed.view(np.int64)
 
 
 def _draw(values: IntArray, seed: int, purpose: str) -> npt.NDArray[np.uint64]:

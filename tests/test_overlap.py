@@ -158,6 +158,15 @@ def test_several_threads_draw_the_same_sample_as_one(monkeypatch, assignment):
     assert together.realised == alone.realised
 
 
+@given(
+    st.lists(st.integers(0, 2**64 - 1), unique=True)
+    | st.lists(st.integers(2**63, 2**63 + 40), unique=True)  # told apart by their last bits alone
+)
+def test_the_order_of_draws_is_that_of_their_values(values):
+    draws = np.array(values, np.uint64)
+    assert overlap._order(draws).tolist() == np.argsort(draws).tolist()
+
+
 def test_fingerprint_follows_alpha_k_seed_assignment_and_corpus():
     base = {"corpus": Contents(100), "k": 2, "alpha": "0.4", "seed": 0, "assignment": "contiguous"}
     changes = {
