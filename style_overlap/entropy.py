@@ -7,14 +7,12 @@ about it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-IntArray = npt.NDArray[np.int64]
+from style_overlap.codes import IntArray, codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,18 +77,6 @@ def count(contents: IntArray, styles: IntArray, k: int = 0) -> Counts:
     of_pairs = _n_log_n(_runs(cells))
     cells //= len(per_style)
     return Counts(per_style, _n_log_n(_runs(cells)) - of_pairs)
-
-
-def codes(values: npt.ArrayLike | Iterable[Any]) -> IntArray:
-    """Small non-negative integers for any values, equal for equal values."""
-    array = np.asarray(values)
-    if array.dtype.kind in "iu" and array.size:
-        low, high = int(array.min()), int(array.max())
-        if low >= 0 and high < 16 * array.size + 1024:  # small enough as they are
-            return array.astype(np.int64, copy=False)
-        return np.unique(array, return_inverse=True)[1].astype(np.int64)
-    index: dict[Any, int] = {}
-    return np.array([index.setdefault(value, len(index)) for value in array.tolist()], np.int64)
 
 
 def _runs(values: IntArray) -> IntArray:

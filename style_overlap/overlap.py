@@ -28,7 +28,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from style_overlap.entropy import IntArray, codes, count
+from style_overlap.codes import IntArray, first_rows
+from style_overlap.draws import draw, order_of
+from style_overlap.entropy import count
 from style_overlap.errors import UsageError
 from style_overlap.names import AlphaLike, alpha_text, as_alpha
 from style_overlap.results import digest
@@ -139,13 +141,13 @@ def sample(
 
     order = np.arange(len(corpus))
     if assignment == "random":
-        order = _order(_draw(order, seed, "regions"))
+        order = order_of(draw(order, seed, "regions"))
     shared, contents, styles = [], [], []
     with ThreadPoolExecutor() as threads:
         # numpy sorts and gathers outside of Python's lock; with few values handing out costs more.
         each: Callable[..., Iterable[Any]] = threads.map if len(corpus) >= _MANY else map
         drawn = each(lambda region: _shuffle(region, seed), order[: k * n].reshape(k, n))
-        split_of = _draw_splits(corpus.groups, seed)
+        split_of = content_splits(corpus, seed)
         pools = each(lambda pool: _interleave(pool, split_of), drawn)
         for region, pool in enumerate(pools):
             n_here = n_shared // k + (region < n_shared % k)
@@ -186,9 +188,19 @@ def sample(
 def content_splits(corpus: Contents, seed: int = 0) -> IntArray:
     """Split of every content, shape (n,): 0 train, 1 validation, 2 test, in every sample.
 
-    It depends on the data seed alone, not on k, alpha or assignment.
+    It depends on the data seed alone, not on k, alpha or assignment, and is the same within a
+    content group. Every ten neighbouring groups hold one test and one validation group, so that
+    each region and each pool gets its tenth.
     """
-    return _draw_splits(corpus.groups, seed)
+    first = first_rows(corpus.groups)
+    position = np.cumsum(first == np.arange(len(first))) - 1  # of a group, at its first row
+    slots = -(-(position[-1] + 1) // _BLOCK) * _BLOCK
+    draws = draw(np.arange(slots), seed, "splits").reshape(-1, _BLOCK)
+    least, second = np.argpartition(draws, (0, 1), axis=1)[:, :2].T
+    blocks = np.arange(0, slots, _BLOCK)
+    split_of_slot = np.zeros(slots, np.int64)
+    split_of_slot[blocks + least], split_of_slot[blocks + second] = 2, 1
+    return split_of_slot[position[first]]
 
 
 def evenly(values: IntArray, count: int) -> IntArray:
@@ -206,30 +218,9 @@ def first_gap(splits: Mapping[str, Split], k: int) -> tuple[str, int] | None:
     return None
 
 
-def _draw_splits(groups: IntArray, seed: int) -> IntArray:
-    """Split of every content, 0 train, 1 validation, 2 test, the same within a content group.
-
-    Every ten neighbouring groups hold one test and one validation group, so that each region and
-    each pool gets its tenth.
-    """
-    rows = np.arange(len(groups))
-    group = codes(groups)
-    first = np.empty(group.max() + 1, np.int64)
-    first[group[::-1]] = rows[::-1]  # of a group's rows the first one is written last
-    first = first[group]
-    position = np.cumsum(first == rows) - 1  # of a group's first row, among the groups
-    slots = -(-(position[-1] + 1) // _BLOCK) * _BLOCK
-    draws = _draw(np.arange(slots), seed, "splits").reshape(-1, _BLOCK)
-    least, second = np.argpartition(draws, (0, 1), axis=1)[:, :2].T
-    blocks = np.arange(0, slots, _BLOCK)
-    split_of_slot = np.zeros(slots, np.int64)
-    split_of_slot[blocks + least], split_of_slot[blocks + second] = 2, 1
-    return split_of_slot[position[first]]
-
-
 def _shuffle(contents: IntArray, seed: int) -> IntArray:
     """The contents in drawn order."""
-    return contents[_order(_draw(contents, seed, "pools"))]
+    return contents[order_of(draw(contents, seed, "pools"))]
 
 
 def _interleave(drawn: IntArray, split_of: IntArray) -> IntArray:
@@ -243,39 +234,5 @@ def _interleave(drawn: IntArray, split_of: IntArray) -> IntArray:
 
 def _mix(content: IntArray, style: IntArray, k: int, seed: int) -> tuple[IntArray, IntArray]:
     """A fair mix of styles from the first example on: `--limit 10` must not see one class only."""
-    order = _order(_draw(content * k + style, seed, "examples"))
+    order = order_of(draw(content * k + style, seed, "examples"))
     return content[order], style[order]
-
-
-def _order(draws: npt.NDArray[np.uint64]) -> IntArray:
-    """The places of draws, no two of them equal, from the least to the greatest."""
-    # Numbers are sorted in half of the time that sorting their places takes, so every place goes
-    # into the last bits of its draw.
-    bits = np.uint64(len(draws).bit_length())
-    packed = draws >> bits << bits
-    packed |= np.arange(len(draws), dtype=np.uint64)
-    packed.sort()
-    kept = packed >> bits
-    if (kept[1:] == kept[:-1]).any():  # the bits that had to go told some draws apart
-        return np.argsort(draws)
-    packed &= (np.uint64(1) << bits) - np.uint64(1)
-    return packed.view(np.int64)
-
-
-def _draw(values: IntArray, seed: int, purpose: str) -> npt.NDArray[np.uint64]:
-    """A pseudo-random 64-bit number for every value, by SplitMix64; one stream per purpose.
-
-    Different values have different numbers, so no order by them depends on the way of sorting.
-    """
-    stream = int(digest([purpose, seed])[:16], 16)
-    z = values.astype(np.uint64)
-    with np.errstate(over="ignore"):
-        z += np.uint64(1)
-        z *= np.uint64(0x9E3779B97F4A7C15)
-        z += np.uint64(stream)
-        z ^= z >> np.uint64(30)
-        z *= np.uint64(0xBF58476D1CE4E5B9)
-        z ^= z >> np.uint64(27)
-        z *= np.uint64(0x94D049BB133111EB)
-        z ^= z >> np.uint64(31)
-    return z

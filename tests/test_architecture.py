@@ -14,7 +14,7 @@ import style_overlap
 PACKAGE = Path(style_overlap.__file__).parent
 LEVELS = {
     "errors": 0, "names": 0, "results": 0, "scoring": 0, "stats": 0, "bootstrap": 0,
-    "entropy": 0,
+    "codes": 0, "draws": 0, "entropy": 0,
     "corpus": 1, "overlap": 1, "devices": 1, "checkpoints": 1, "heads": 1, "batching": 1,
     "model_folders": 1,
     "passes": 1, "textmodel": 1, "encoder": 1, "processes": 1, "coverage": 1, "model_args": 1,
@@ -27,8 +27,8 @@ LEVELS = {
     "__main__": 4,
 }  # fmt: skip
 WITHOUT_TORCH = (
-    "errors", "names", "results", "scoring", "stats", "bootstrap", "entropy", "corpus", "overlap",
-    "report", "leaderboard",
+    "errors", "names", "results", "scoring", "stats", "bootstrap", "codes", "draws", "entropy",
+    "corpus", "overlap", "report", "leaderboard",
 )  # fmt: skip
 WITH_HARNESS = ("tasks", "lm", "registry", "evaluation")
 

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from style_overlap.codes import first_rows
 from style_overlap.corpus.words import Ints, Vocabulary, word_ids
 
 RUN = 4
@@ -69,15 +70,9 @@ def groups_of(first: Ints, second: Ints, share: Ints, n: int) -> npt.NDArray[np.
         close = (share >= percent) & rows[first] & rows[second]
         edges = sp.coo_matrix((np.ones(close.sum()), (first[close], second[close])), shape=(n, n))
         _, labels = sp.csgraph.connected_components(edges, directed=False)
-        groups[rows] = _first_row(labels)[rows]
+        groups[rows] = first_rows(labels)[rows]
         rows &= np.bincount(labels)[labels] > MAX_GROUP
     return groups
-
-
-def _first_row(labels: npt.NDArray[np.int32]) -> Ints:
-    """For every row, the first row that has its label, shape (n,)."""
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    return np.asarray(first[inverse], dtype=np.int64)
 
 
 def _pairs(versions: Sequence[Sequence[str]], n: int) -> tuple[Ints, Ints, Ints]:

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from style_overlap.codes import number
 from style_overlap.errors import UsageError
 
 Ints = npt.NDArray[np.int64]
 
 MAX_CELLS = 100_000_000
 """Most contents times styles; beyond it a column is no label but free text."""
-
-
-def number(values: Any) -> tuple[Ints, list[Any]]:
-    """Numbers of values by first appearance, shape (n,), and the values by number."""
-    index: dict[Any, int] = {}
-    listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
-    # not numpy's unique: an array of strings is as wide as the longest of them
-    codes = np.fromiter((index.setdefault(v, len(index)) for v in listed), np.int64, len(listed))
-    return codes, list(index)
 
 
 def check_size(contents: int, styles: int) -> None:

@@ -27,7 +27,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import hypergeom
 
-from style_overlap.corpus.incidence import check_size, number
+from style_overlap.codes import number
+from style_overlap.corpus.incidence import check_size
 from style_overlap.errors import UsageError
 
 CORRECTIONS = ("adjusted", "miller-madow", "none")

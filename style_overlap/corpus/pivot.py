@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from style_overlap.codes import first_rows
 from style_overlap.corpus import contents
 from style_overlap.corpus.contents import Coded, Ints
 from style_overlap.corpus.faults import Faults
@@ -155,12 +156,6 @@ def _ranks(values: pa.Array) -> npt.NDArray[Any]:
         return pc.cast(values, pa.float64()).to_numpy()
     except pa.ArrowInvalid:
         return np.argsort(pc.sort_indices(values).to_numpy())
-
-
-def first_rows(codes: Ints) -> Ints:
-    """For every row, the first row with its code, shape (n,)."""
-    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    return np.asarray(first[inverse], dtype=np.int64)
 
 
 def slices(table: pa.Table, size: int) -> Iterator[pa.Table]:

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from style_overlap.codes import first_rows
 from style_overlap.corpus import cleaning
 from style_overlap.corpus.evidence import refusal_text
 from style_overlap.corpus.layout import PLACES, Layout, resolve
@@ -176,7 +177,7 @@ def _build(spec: Spec, found: Found, scratch: Path) -> tuple[pa.Table, dict[str,
             texts = pivot.write(pivoted.staged, pivoted.layout, rows, scratch / "aligned.arrow")
     if groups is None:
         groups = twins.near_duplicates(texts, pivoted.styles)
-    texts = texts.add_column(1, "group", pa.array(pivot.first_rows(groups), pa.int64()))
+    texts = texts.add_column(1, "group", pa.array(first_rows(groups), pa.int64()))
     return texts, dropped
 
 
