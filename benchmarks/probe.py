@@ -158,7 +158,7 @@ def loop(size: Size) -> Callable[[Any], dict[str, Any]]:
     from benchmarks.texts import ENCODER, quiet, thinned
     from style_overlap.model_folders import resolve_model
     from style_overlap.probe import seen_pairs
-    from style_overlap.probe.run import probe_splits
+    from style_overlap.probe.splits import probe_splits
 
     quiet()
     corpus, name = thinned(size.contents), resolve_model(ENCODER)

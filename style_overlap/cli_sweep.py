@@ -26,6 +26,12 @@ from style_overlap.errors import UsageError
 _MANY = ("--model", "--k", "--alphas", "--seeds", "--set")
 """Options that take several values: ``--k 2 3``, ``--k 2 --k 3`` and ``--k 2,3`` are the same."""
 
+_NOT_PLANNED = {
+    *("output", "plan", "part", "dry_run", "save_plan", "keep", "retry_failed"),
+    *("engine", "workers", "gpus_per_run", "cpus_per_run"),
+}
+"""Options that say how a plan is run; all others say what is in it."""
+
 
 class SeveralValues(TyperCommand):
     """A command whose options may be followed by several values; it has no arguments of its own."""
@@ -52,6 +58,7 @@ def spread(words: list[str]) -> list[str]:
 
 
 def sweep(
+    context: typer.Context,
     model: Annotated[
         list[str] | None,
         typer.Option(help="Encoders: folders, hub ids, package:NAME, or baseline:tfidf."),
@@ -136,10 +143,11 @@ def sweep(
     refuse_launcher()
     chosen = engines.choose(engine, workers, gpus_per_run, cpus_per_run)
     if plan is not None:
-        if model or k or alphas or seeds:
-            raise UsageError(
-                "--plan holds the whole grid: leave --model, --k, --alphas, --seeds out"
+        if planned_too := _given(context) - _NOT_PLANNED:
+            named = ", ".join(
+                sorted(f"--{name.strip('_').replace('_', '-')}" for name in planned_too)
             )
+            raise UsageError(f"{plan} holds the whole grid and how to train: leave out {named}")
         planned, runs = read_plan(plan), output or plan.parent
     else:
         if not model:
@@ -204,6 +212,13 @@ def sweep(
     command.show_end(summary, runs)
     if summary.failures:
         raise typer.Exit(1)
+
+
+def _given(context: typer.Context) -> set[str]:
+    """Names of the options that stand on the command line."""
+    # By name: typer has come with a click of its own, whose sources are others than click's.
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
 
 
 def _values(given: list[str] | None) -> list[str]:

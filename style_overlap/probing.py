@@ -7,9 +7,8 @@ that several checkpoints share are computed once.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,60 +16,17 @@ from style_overlap.checkpoints import HeadKind, is_classifier
 from style_overlap.corpus import ParallelCorpus, load_corpus
 from style_overlap.encoder import Encoder, Feature
 from style_overlap.errors import UsageError
-from style_overlap.heads import Pooling
 from style_overlap.model_folders import training_record, training_step
 from style_overlap.probe import seen_pairs, unseen_pairs, untrained
 from style_overlap.probe.gallery import Found, Gallery, Pair
-from style_overlap.probe.projectors import Settings
+from style_overlap.probe.options import ProbeOptions
 from style_overlap.probe.run import check_versions
 from style_overlap.probe.summary import feature_name
 from style_overlap.results import SCHEMA, checkpoint_part, digest, versions, write_json
 from style_overlap.trainers.dynamics import look, scored_splits
 
-logger = logging.getLogger(__name__)
-
 PROBES = "probes"
 """Folder of a checkpoint that its probe records lie in."""
-
-
-@dataclass(frozen=True)
-class ProbeOptions:
-    """What to probe, and how.
-
-    Attributes:
-        layers: ``h``, ``last`` or a layer's number; by default h and the last layer of a
-            classifier, the last layer of any other encoder.
-        pooling: how a layer's states become one vector; None is the encoder's own.
-        unseen: the reserved versions too.
-        pair: these two versions instead.
-        k: the first k styles are the seen ones, where the checkpoint does not say.
-        base: the encoder before fine-tuning, too.
-        untrained: the same architecture with weights as drawn, too.
-        bow: a bag of words, too.
-        corpus: see :func:`style_overlap.corpus.load_corpus`; None for the checkpoint's own.
-        chunk_verses: as for training; None for the checkpoint's own.
-        data_seed: of the splits; None for the checkpoint's own, 0 where it has none.
-        contents: train projectors on as much as a corpus of so many contents would give.
-        limit: contents in the gallery at most.
-        seeds: number of probe seeds, 0, 1, ...
-        settings: of the projectors.
-    """
-
-    layers: tuple[str, ...] = ()
-    pooling: Pooling | None = None
-    unseen: bool = False
-    pair: Pair | None = None
-    k: int | None = None
-    base: bool = False
-    untrained: bool = False
-    bow: bool = False
-    corpus: str | None = None
-    chunk_verses: int | None = None
-    data_seed: int | None = None
-    contents: int | None = None
-    limit: int | None = None
-    seeds: int = 3
-    settings: Settings = field(default_factory=Settings)
 
 
 class Probing:
@@ -82,19 +38,7 @@ class Probing:
         Args:
             options: what and how.
             **load: options of :meth:`style_overlap.encoder.Encoder.load`, such as ``device``.
-
-        Raises:
-            UsageError: options that exclude each other or are out of range.
         """
-        if options.pair and options.unseen:
-            raise UsageError("--versions names the pair, --unseen another one: give one of them")
-        for name, value in (("--seeds", options.seeds), ("--limit", options.limit)):
-            if value is not None and value < 1:
-                raise UsageError(f"{name} is {value}: expected at least 1")
-        if options.pooling not in (None, "cls", "mean", "last"):
-            raise UsageError(f"--pooling is {options.pooling!r}: expected cls, mean or last")
-        if options.k is not None and options.k < 2:
-            raise UsageError(f"--k is {options.k}: a pair needs two styles")
         self.options, self.load = options, load
         self._corpora: dict[tuple[str, int], ParallelCorpus] = {}
         self._controls: dict[str, Found] = {}
@@ -110,6 +54,7 @@ class Probing:
             UsageError: a model or a version that is not there, features that the model has not,
                 or a data seed that the checkpoint was not trained with.
         """
+        options = self.options
         trained = training_record(spec)
         settings = trained.get("config", {})
         corpus = self._corpus(settings)
@@ -117,8 +62,7 @@ class Probing:
         encoder = self._encoder(spec)
         sets = self._sets(spec, encoder, corpus)
         check_versions(corpus, [pair for pairs in sets.values() for pair in pairs])
-        wants = self._wants(encoder)
-        options = self.options
+        wants = options.wants(encoder)
         gallery = Gallery(
             corpus,
             sets,
@@ -137,9 +81,9 @@ class Probing:
         )
         found, dynamics = _look(spec, trained, encoder, gallery, wants)
         parts = [found]
-        if self.options.base:
+        if options.base:
             parts.append(self._base(spec, settings, wants, max_length, gallery, notes))
-        if self.options.untrained:
+        if options.untrained:
             parts.append(
                 self._control(
                     ["untrained", settings.get("model", spec), *read, gallery.identity],
@@ -165,10 +109,10 @@ class Probing:
             "config": {"corpus": corpus.settings, "layers": [feature_name(w) for w in wants]},
             "corpus_fingerprint": corpus.fingerprint,
             "data_seed": data_seed,
-            "contents": self.options.contents,
-            "limit": self.options.limit,
-            "seeds": list(range(self.options.seeds)),
-            "settings": asdict(self.options.settings),
+            "contents": options.contents,
+            "limit": options.limit,
+            "seeds": list(range(options.seeds)),
+            "settings": asdict(options.settings),
             "dtype": str(encoder.dtype).removeprefix("torch."),
             "rows": rows,
             "summary": summary,
@@ -223,13 +167,6 @@ class Probing:
                     "two by --versions"
                 )
         return sets
-
-    def _wants(self, encoder: Encoder) -> list[Feature]:
-        """The features to probe, their pooling settled, so that the record can name it."""
-        layers = self.options.layers or (("h", "last") if encoder.labels else ("last",))
-        pooling = self.options.pooling or encoder.pooling
-        wants = [Feature() if layer == "h" else Feature(_layer(layer), pooling) for layer in layers]
-        return list(dict.fromkeys(wants))
 
     def _base(
         self,
@@ -300,12 +237,3 @@ def save(record: dict[str, Any], folder: Path) -> Path:
     path = folder / f"{digest(identity)[:12]}.json"
     write_json(path, record)
     return path
-
-
-def _layer(layer: str) -> Any:
-    if layer == "last":
-        return "last"
-    try:
-        return int(layer)
-    except ValueError:
-        raise UsageError(f"--layer is {layer!r}: expected h, last or a layer's number") from None

@@ -28,6 +28,7 @@ from style_overlap.encoder import Encoder, Feature
 from style_overlap.errors import UsageError
 from style_overlap.overlap import sample
 from style_overlap.probe import probe, probe_vectors, seen_pairs, unseen_pairs
+from style_overlap.probe.options import ProbeOptions
 from style_overlap.probe.projectors import Settings
 from style_overlap.probe.summary import summarise
 from style_overlap.results import RECORD_NAME, file_digest, read_json
@@ -167,7 +168,7 @@ def test_a_kept_checkpoint_probed_afterwards_says_what_the_look_at_its_step_said
     monkeypatch.setattr(Encoder, "load", lambda *a, **o: loaded.append(load(*a, **o)) or loaded[-1])
     monkeypatch.setattr(probing, "load_corpus", lambda spec, chunk_verses: CORPUS)
     looks = record["looks"]
-    options = probing.ProbeOptions(
+    options = ProbeOptions(
         unseen=True, contents=looks["contents"], limit=looks["limit"], seeds=looks["seeds"]
     )
     folder = settings.output

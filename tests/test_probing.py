@@ -10,8 +10,9 @@ from conftest import make_corpus
 from style_overlap import probing
 from style_overlap.errors import UsageError
 from style_overlap.probe import gallery
+from style_overlap.probe.options import ProbeOptions
 from style_overlap.probe.projectors import Settings
-from style_overlap.probing import ProbeOptions, Probing, save
+from style_overlap.probing import Probing, save
 from style_overlap.report import probe_table
 from style_overlap.results import PLAN_NAME, RECORD_NAME, read_json, write_json
 from tiny_models import make_checkpoint, make_encoder

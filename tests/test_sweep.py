@@ -9,7 +9,9 @@ from dataclasses import replace
 
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
+from style_overlap.cli import app
 from style_overlap.cli_sweep import spread
 from style_overlap.errors import UsageError
 from style_overlap.results import read_json, write_json
@@ -132,6 +134,15 @@ def test_a_plan_changed_by_hand_or_of_another_kind_is_refused(tmp_path):
         write_json(path, content)
         with pytest.raises(UsageError, match=told):
             read_plan(path)
+
+
+def test_a_plan_takes_no_options_that_it_already_holds(tmp_path):
+    path = tmp_path / "plan.json"
+    write_json(path, bare_plan().to_json())
+    words = ["sweep", "--plan", str(path), "--set", "max_steps=1", "--dropout", "0", "--k", "3"]
+    found = CliRunner().invoke(app, words)
+    assert isinstance(found.exception, UsageError)
+    assert "leave out --dropout, --k, --set" in str(found.exception)
 
 
 def test_parts_share_a_plan_out_without_gap_or_repeat():

@@ -12,7 +12,8 @@ from style_overlap.corpus import ParallelCorpus
 from style_overlap.encoder import Feature, TextModel
 from style_overlap.probe.controls import bag_of_words
 from style_overlap.probe.projectors import Settings
-from style_overlap.probe.run import SEEDS, PairResult, probe, probe_splits, probe_vectors
+from style_overlap.probe.run import SEEDS, PairResult, probe, probe_vectors
+from style_overlap.probe.splits import FIT, UNUSED, probe_splits
 from style_overlap.probe.summary import feature_name, report
 
 Pair = tuple[str, str]
@@ -59,7 +60,7 @@ class Gallery:
         self.pairs = [pair for pairs in sets.values() for pair in pairs]
         self.versions = list(dict.fromkeys(version for pair in self.pairs for version in pair))
         self.splits = probe_splits(corpus, data_seed, contents=contents, limit=limit)
-        self.rows = np.flatnonzero(self.splits >= 0)
+        self.rows = np.flatnonzero(self.splits != UNUSED)
         self.identity = [corpus.fingerprint, sets, data_seed]
         self._size: dict[str, Any] = {
             "data_seed": data_seed,
@@ -81,7 +82,7 @@ class Gallery:
 
     def bag_of_words(self) -> Found:
         """Probe TF-IDF vectors, fitted to the contents that projectors are trained on."""
-        vectors = bag_of_words(self.corpus, self.versions, np.flatnonzero(self.splits == 0))
+        vectors = bag_of_words(self.corpus, self.versions, np.flatnonzero(self.splits == FIT))
         groups, splits = self.corpus.groups, self.splits
         found = probe_vectors(vectors, groups, splits, self.pairs, **self._fit)
         return self._report("bag of words", [("tf-idf", found)])

@@ -1,8 +1,7 @@
 """The content-retrieval probe: features of every content in two versions -> what can be found.
 
 All contents of the corpus are fully shared here (alpha = 1), at every k, so that the gallery has
-the same size for all checkpoints. They are split as the classifier's data are: a content that the
-classifier was trained on may train projectors, and held-out contents are new to both.
+the same size for all checkpoints.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from style_overlap.bootstrap import Interval, Scores, mean_interval
 from style_overlap.corpus import ParallelCorpus
 from style_overlap.encoder import Feature, TextModel
 from style_overlap.errors import UsageError
-from style_overlap.overlap import content_splits, evenly
 from style_overlap.probe.pairs import Pairs
 from style_overlap.probe.projectors import Settings, fit
+from style_overlap.probe.splits import GALLERY, UNUSED, draw, probe_splits
 from style_overlap.stats import MeanSd, mean_sd
 
 SEEDS = (0, 1, 2)
@@ -106,7 +105,7 @@ def probe(
     wants = list(features)
     versions = check_versions(corpus, pairs)
     splits = probe_splits(corpus, data_seed, contents=contents, limit=limit)
-    rows = np.flatnonzero(splits >= 0)
+    rows = np.flatnonzero(splits != UNUSED)
     columns = {version: corpus.texts(version) for version in versions}
     found = encoder.forward([columns[v][row] for v in versions for row in rows], wants)
     return {
@@ -122,63 +121,6 @@ def probe(
         )
         for want in wants
     }
-
-
-def probe_splits(
-    corpus: ParallelCorpus, data_seed: int, *, contents: int | None = None, limit: int | None = None
-) -> npt.NDArray[np.int64]:
-    """What every content is for, shape (n,).
-
-    0 to train projectors, 1 to stop their training, 2 for the gallery, -1 for nothing. A content
-    is in the gallery if it is in the classifier's test split.
-
-    Args:
-        corpus: contents.
-        data_seed: the classifier's.
-        contents: thin training and validation to what a corpus of so many contents would give,
-            evenly over the canonical order; the gallery stays whole.
-        limit: contents in the gallery at most, taken evenly as well.
-
-    Raises:
-        UsageError: more contents than the corpus has, or none.
-    """
-    splits = content_splits(corpus, data_seed).copy()
-    if contents is not None:
-        if not 0 < contents <= len(corpus):
-            raise UsageError(
-                f"{contents} contents to train projectors on: corpus {corpus.name!r} has "
-                f"{len(corpus)}"
-            )
-        for split in (0, 1):
-            _thin(splits, split, round((splits == split).sum() * contents / len(corpus)))
-    if limit is not None:
-        _thin(splits, 2, limit)
-    return splits
-
-
-def refuse_few(splits: npt.NDArray[np.int64], groups: npt.NDArray[np.int64]) -> None:
-    """Refuse splits that no projector could be trained on.
-
-    Args:
-        splits: see ``probe_splits``, shape (n,).
-        groups: content group of each content, shape (n,).
-
-    Raises:
-        UsageError: too few contents to train projectors on.
-    """
-    for number, what in enumerate(("train projectors", "stop their training")):
-        if (n := len(np.unique(groups[splits == number]))) < 2:
-            raise UsageError(
-                f"{n} contents to {what}: expected two or more; give a larger "
-                "--probe-contents, or a larger corpus"
-            )
-
-
-def _thin(splits: npt.NDArray[np.int64], split: int, count: int) -> None:
-    rows = np.flatnonzero(splits == split)
-    if count < len(rows):
-        splits[rows] = -1
-        splits[evenly(rows, count)] = split
 
 
 def probe_vectors(
@@ -203,8 +145,8 @@ def probe_vectors(
         settings: of the projectors.
         device: to fit and to search on; by default where the vectors are.
     """
-    test = np.flatnonzero(splits == 2)
-    drawn = [(seed, *_draw(groups, splits, seed)) for seed in seeds]
+    test = np.flatnonzero(splits == GALLERY)
+    drawn = [(seed, *draw(groups, splits, seed)) for seed in seeds]
 
     def rows(a: str, b: str, chosen: npt.NDArray[np.int64]) -> Pairs:
         left, right = (torch.as_tensor(vectors[v][chosen], device=device) for v in (a, b))
@@ -242,23 +184,6 @@ def probe_vectors(
             )
         )
     return results
-
-
-def _draw(
-    groups: npt.NDArray[np.int64], splits: npt.NDArray[np.int64], seed: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Rows to train projectors on, and rows to stop their training by: another draw every seed.
-
-    The probe's seed would otherwise only order its batches, and its sd say nothing of how much
-    hangs on the contents that it was fitted to. Groups stay whole; the gallery takes no part.
-    """
-    pool = np.flatnonzero((splits == 0) | (splits == 1))
-    share = (splits == 1).sum() / max(len(pool), 1)
-    names, code = np.unique(groups[pool], return_inverse=True)
-    order = np.random.default_rng(seed).permutation(len(names))
-    held_out = np.zeros(len(names), dtype=np.bool_)
-    held_out[order[: max(round(share * len(names)), 2)]] = True
-    return pool[~held_out[code]], pool[held_out[code]]
 
 
 def seen_pairs(labels: Sequence[str]) -> list[tuple[str, str]]:

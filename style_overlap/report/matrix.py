@@ -160,7 +160,7 @@ def build(records: Mapping[str, dict[str, Any]]) -> Matrices:
 
 
 def unusable(record: Mapping[str, Any]) -> str | None:
-    """Why an evaluation record is in no matrix, None if it is in one."""
+    """Why the figures of an evaluation or a probe are in no mean, None if they may be in one."""
     if record.get("schema") != SCHEMA:
         return f"record of schema {record.get('schema')}, this version reads {SCHEMA}"
     if record["config"].get("limit") is not None:

@@ -10,7 +10,7 @@ from style_overlap import stats
 from style_overlap.names import alpha_text, as_alpha
 from style_overlap.report.matrix import Key, Training, key_of, recipe_of, unusable
 from style_overlap.report.records import Records
-from style_overlap.results import SCHEMA, digest, in_the_middle
+from style_overlap.results import digest
 from style_overlap.stats import MeanSd, Trend
 
 CHECKPOINT = "checkpoint"
@@ -137,7 +137,8 @@ def curves(records: Records) -> tuple[list[Curve], dict[str, str]]:
         )
         if not parts or record.get("dynamics"):  # these are points of a trajectory
             continue
-        if reason := _unusable(record):
+        degenerate = record["checkpoint"].get("degenerate")
+        if reason := unusable(record) or (degenerate and f"degenerate: {degenerate}"):
             if record["kind"] == "probe":  # of evaluations the matrices tell
                 left_out[path] = reason
             continue
@@ -173,20 +174,6 @@ def _set(row: Mapping[str, Any], pairs: list[Any]) -> str:
     if row["set"] in SETS or not pairs:
         return str(row["set"])
     return f"{pairs[0]['a']}, {pairs[0]['b']}"
-
-
-def _unusable(record: Mapping[str, Any]) -> str | None:
-    if record["kind"] == "evaluation":
-        return unusable(record) or record["checkpoint"]["degenerate"]
-    if record.get("schema") != SCHEMA:
-        return f"record of schema {record.get('schema')}, this version reads {SCHEMA}"
-    if not record["checkpoint"].get("config"):
-        return "not fine-tuned by style-overlap: its alpha_train is not known"
-    if in_the_middle(record["checkpoint"]):
-        return "a checkpoint from the middle of a training"
-    if reason := record["checkpoint"].get("degenerate"):
-        return f"degenerate: {reason}"
-    return None
 
 
 def _order(curve: Curve) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from style_overlap.corpus import ParallelCorpus
 from style_overlap.errors import UsageError
 from style_overlap.model_folders import resolve_model
 from style_overlap.names import ALPHAS, AlphaLike, alpha_text, as_alpha, is_baseline
-from style_overlap.probe.run import probe_splits, refuse_few
+from style_overlap.probe.splits import probe_splits, refuse_few
 from style_overlap.sweep import baseline
 from style_overlap.sweep.plan import Cell, Plan
 from style_overlap.trainers.arguments import build, choose

@@ -19,7 +19,7 @@ from style_overlap.encoder import LOGITS, TextModel
 from style_overlap.errors import UsageError
 from style_overlap.model_folders import resolve_model
 from style_overlap.overlap import content_splits, sample
-from style_overlap.probe.run import probe_splits
+from style_overlap.probe.splits import UNUSED, probe_splits
 from style_overlap.sweep.estimate import recipe
 from style_overlap.sweep.faults import one_line
 from style_overlap.sweep.grid import settings_of
@@ -162,4 +162,4 @@ def _scored(
 
 def _probed(corpus: ParallelCorpus, seed: int, contents: int | None, limit: Any = None) -> int:
     """Contents that a probe reads, in every version."""
-    return int((probe_splits(corpus, seed, contents=contents, limit=limit) >= 0).sum())
+    return int((probe_splits(corpus, seed, contents=contents, limit=limit) != UNUSED).sum())

@@ -23,7 +23,8 @@ from style_overlap.passes import Array
 from style_overlap.probe import seen_pairs, unseen_pairs
 from style_overlap.probe.gallery import Found, Gallery
 from style_overlap.probe.precision import full_precision
-from style_overlap.probe.run import check_versions, refuse_few
+from style_overlap.probe.run import check_versions
+from style_overlap.probe.splits import refuse_few
 from style_overlap.scoring import accuracy
 from style_overlap.trainers.data import Drawn
 from style_overlap.trainers.looks import Looks, plan_looks

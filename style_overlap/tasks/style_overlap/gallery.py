@@ -6,16 +6,12 @@ from dataclasses import dataclass
 
 import datasets
 import numpy as np
-import numpy.typing as npt
 
 from style_overlap.corpus import ParallelCorpus
 from style_overlap.errors import UsageError
-from style_overlap.probe.run import probe_splits, seen_pairs, unseen_pairs
+from style_overlap.probe.run import seen_pairs, unseen_pairs
+from style_overlap.probe.splits import FIT, GALLERY, STOP, UNUSED, Rows, probe_splits
 from style_overlap.tasks.style_overlap import docs
-
-Rows = npt.NDArray[np.int64]
-
-_FITTING, _GALLERY, _UNUSED = (0, 1), 2, -1  # as in probe_splits
 
 
 @dataclass(frozen=True)
@@ -46,7 +42,7 @@ class Gallery:
         chosen: ``seen`` or ``unseen``.
         pairs: pairs of versions.
         styles: classes that a checkpoint has to have; none where the versions are unseen.
-        splits: what each content is for, see ``probe.run.probe_splits``, shape (n,).
+        splits: what each content is for, see ``probe.splits.probe_splits``, shape (n,).
     """
 
     corpus: ParallelCorpus
@@ -63,12 +59,12 @@ class Gallery:
     @property
     def fitting(self) -> Rows:
         """Contents that train projectors, and that stop their training."""
-        return np.flatnonzero(np.isin(self.splits, _FITTING))
+        return np.flatnonzero(np.isin(self.splits, (FIT, STOP)))
 
     def limited_to(self, rows: list[int]) -> Rows:
         """``splits`` with these contents in the gallery, and no others."""
-        splits = np.where(self.splits == _GALLERY, _UNUSED, self.splits)
-        splits[rows] = _GALLERY
+        splits = np.where(self.splits == GALLERY, UNUSED, self.splits)
+        splits[rows] = GALLERY
         return splits
 
     def documents(self, rows: Rows | None = None) -> datasets.Dataset:
@@ -76,7 +72,7 @@ class Gallery:
 
         Columns: ``content_id``, ``row`` (in the corpus), ``versions`` and ``styles``.
         """
-        chosen = np.flatnonzero(self.splits == _GALLERY) if rows is None else rows
+        chosen = np.flatnonzero(self.splits == GALLERY) if rows is None else rows
         identifiers = self.corpus.content_ids
         return datasets.Dataset.from_dict(
             {
@@ -114,7 +110,7 @@ def prepare(options: RetrievalOptions, chosen: str, k: int | None = None) -> Gal
         )
     splits = probe_splits(corpus, options.data_seed, contents=options.probe_contents)
     gallery = Gallery(corpus, chosen, pairs, styles, splits)
-    if not (splits == _GALLERY).any() or not len(gallery.fitting):
+    if not (splits == GALLERY).any() or not len(gallery.fitting):
         raise UsageError(
             f"corpus {corpus.name!r} has {len(corpus)} contents, too few to train projectors on "
             "some and to hold others out"
