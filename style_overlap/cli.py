@@ -65,16 +65,20 @@ def evaluate(
     device: Device = None,
 ) -> None:
     """Score checkpoints at every overlap, by lm-eval, and print the cross-overlap matrix."""
-    from style_overlap.evaluation import EVALUATIONS, save
     from style_overlap.evaluation import evaluate as run
+    from style_overlap.evaluation import save
     from style_overlap.names import ALPHAS
     from style_overlap.report import matrix, terminal
+    from style_overlap.results import EVALUATIONS
 
+    if output is None:
+        for checkpoint in checkpoints:
+            if not Path(checkpoint).is_dir():
+                raise UsageError(
+                    f"{checkpoint} is not a folder: say where its record goes by --output"
+                )
     records = {}
     for checkpoint in checkpoints:
-        folder = output or Path(checkpoint) / EVALUATIONS
-        if output is None and not Path(checkpoint).is_dir():
-            raise UsageError(f"{checkpoint} is not a folder: say where its record goes by --output")
         record = run(
             checkpoint,
             alphas=alphas or ALPHAS,
@@ -86,17 +90,23 @@ def evaluate(
             dtype=dtype,
             device=device,
         )
-        records[str(save(record, folder))] = record
+        records[str(save(record, output or Path(checkpoint) / EVALUATIONS))] = record
     terminal.show(matrix.build(records), records)
 
 
 app.command()(cli_probe.probe)
 
 
+def _folder(text: str) -> Path:
+    if not text.strip():  # Path("") is the current folder
+        raise typer.BadParameter("it is empty: give the folder of the report")
+    return Path(text)
+
+
 @app.command()
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Folders of runs, or records.")],
-    output: Annotated[Path, typer.Option(help="Folder of the report.")],
+    output: Annotated[Path, typer.Option(help="Folder of the report.", parser=_folder)],
 ) -> None:
     """Write tables, figures and pages from the records of runs, of half-finished sweeps too."""
     import shlex
@@ -157,5 +167,8 @@ def main() -> None:
         interrupted = isinstance(stop, KeyboardInterrupt) or stop.code == _INTERRUPTED
         if not interrupted:
             raise
-        typer.echo("interrupted: the same command goes on where it stopped", err=True)
+        typer.echo(
+            "interrupted: train and sweep go on where they stopped when the command is given again",
+            err=True,
+        )
         sys.exit(_INTERRUPTED)

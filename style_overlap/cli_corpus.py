@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from style_overlap.cli_options import ChunkVerses
+
 app = typer.Typer(
     help="Check, audit, measure and show parallel texts, yours or the default ones.",
     no_args_is_help=True,
@@ -27,7 +29,6 @@ FileArgument = Annotated[
 Content = Annotated[str, typer.Option(help="Column of contents: topics, authors, sources.")]
 Style = Annotated[str, typer.Option(help="Column of labels.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-ChunkVerses = Annotated[int, typer.Option(help="Consecutive verses per passage.")]
 
 
 @app.command()
@@ -47,7 +48,7 @@ def check(
     report = run(parse_spec(spec))
     if output is not None:
         write_json(output, report.to_json())
-    typer.echo(dumps(report.to_json()) if as_json else show.alignment(report), nl=True)
+    typer.echo(dumps(report.to_json()) if as_json else show.alignment(report))
     if report.refused:
         raise typer.Exit(1)
 

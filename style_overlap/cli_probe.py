@@ -76,8 +76,9 @@ def probe(
         raise UsageError("which model? Give a checkpoint's folder, a hub id or package:NAME")
     from style_overlap.model_folders import training_record
     from style_overlap.probe.options import ProbeOptions
-    from style_overlap.probing import PROBES, Probing, save
+    from style_overlap.probing import Probing, save
     from style_overlap.report import probe_table
+    from style_overlap.results import PROBES
 
     probing = Probing(
         ProbeOptions(

@@ -132,11 +132,11 @@ def sweep(
     ] = None,
 ) -> None:
     """Train and measure a whole grid: encoders, k, overlaps, seeds; takes up what it left."""
-    from style_overlap.results import write_json
     from style_overlap.sweep import command, engines
     from style_overlap.sweep.grid import check_here, refuse_launcher
     from style_overlap.sweep.jobs import KEEP
     from style_overlap.sweep.plan import read_plan
+    from style_overlap.sweep.plan import save_plan as write_plan
 
     if keep not in KEEP:
         raise UsageError(f"--keep is {keep!r}: expected {', '.join(KEEP)}")
@@ -203,7 +203,7 @@ def sweep(
             timed=dry_run,
         )
         if save_plan is not None:
-            write_json(save_plan, planned.part(part).to_json())
+            write_plan(save_plan, planned.part(part), runs)
             typer.echo(f"plan: {save_plan}")
         return
     summary = command.sweep(

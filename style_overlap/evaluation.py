@@ -13,21 +13,16 @@ from unittest.mock import patch
 from style_overlap.errors import UsageError
 from style_overlap.model_folders import training_record
 from style_overlap.names import ALPHAS, AlphaLike, alpha_text, as_alpha, task_name
-from style_overlap.overlap import SAMPLING
 from style_overlap.results import (
     SCHEMA,
     checkpoint_part,
     credit_by_content,
-    digest,
+    save_record,
     versions,
-    write_json,
 )
 
 if TYPE_CHECKING:
     from style_overlap.tasks.style_overlap.docs import DataOptions
-
-EVALUATIONS = "evaluations"
-"""Folder of a checkpoint that its evaluation records lie in."""
 
 
 def evaluate(
@@ -91,7 +86,7 @@ def evaluate(
         "kind": "evaluation",
         "checkpoint": checkpoint_part(checkpoint, trained),
         "model": model,
-        "config": {"k": k, "limit": limit, "sampling": SAMPLING, **asdict(options)},
+        "config": options.config(k, limit),
         "tasks": {
             (name := task_name(k, alpha)): _task_record(output, name, alpha_text(alpha))
             for alpha in levels
@@ -105,19 +100,13 @@ def evaluate(
 
 
 def save(record: dict[str, Any], folder: Path) -> Path:
-    """Write a record under a name that no other evaluation has.
-
-    The name is a hash of the model's fingerprint and of the tasks' data: the same evaluation again
-    replaces itself, another one never does, whatever the checkpoint's folder is called.
-    """
+    """Write a record: its name is a hash of the model's fingerprint and of the tasks' data."""
     identity = {
         "model": record["model"],
         "config": record["config"],
         "data": {name: task["data_fingerprint"] for name, task in record["tasks"].items()},
     }
-    path = folder / f"k{record['config']['k']}-{digest(identity)[:12]}.json"
-    write_json(path, record)
-    return path
+    return save_record(record, folder, identity, prefix=f"k{record['config']['k']}-")
 
 
 def _task(k: int, alpha: AlphaLike) -> dict[str, Any]:

@@ -7,7 +7,6 @@ name.
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal, InvalidOperation
 from typing import TypeAlias
 
@@ -26,8 +25,6 @@ BASELINE = "baseline:"
 
 TFIDF = f"{BASELINE}tfidf"
 """The bag of words that may stand in an encoder's place."""
-
-_TASK_NAME = re.compile(r"style_overlap_k(?P<k>[1-9]\d*)_a(?P<alpha>\d+(?:\.\d+)?)")
 
 
 def as_alpha(value: AlphaLike) -> Decimal:
@@ -64,17 +61,6 @@ UNSEEN_RETRIEVAL = "content_retrieval_unseen"
 def retrieval_name(k: int) -> str:
     """Name of the retrieval task on all pairs of the first k styles."""
     return f"content_retrieval_k{k}"
-
-
-def parse_task_name(name: str) -> tuple[int, Decimal] | None:
-    """(k, alpha) of a classification task's name, None for any other name."""
-    match = _TASK_NAME.fullmatch(name)
-    if match is None:
-        return None
-    try:
-        return int(match["k"]), as_alpha(match["alpha"])
-    except UsageError:
-        return None
 
 
 def is_baseline(model: str) -> bool:

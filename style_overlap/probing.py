@@ -22,11 +22,8 @@ from style_overlap.probe.gallery import Found, Gallery, Pair
 from style_overlap.probe.options import ProbeOptions
 from style_overlap.probe.run import check_versions
 from style_overlap.probe.summary import feature_name
-from style_overlap.results import SCHEMA, checkpoint_part, digest, versions, write_json
+from style_overlap.results import SCHEMA, checkpoint_part, digest, save_record, versions
 from style_overlap.trainers.dynamics import look, scored_splits
-
-PROBES = "probes"
-"""Folder of a checkpoint that its probe records lie in."""
 
 
 class Probing:
@@ -230,10 +227,8 @@ def _look(
 
 
 def save(record: dict[str, Any], folder: Path) -> Path:
-    """Write a record under a name that no other probe has: a hash of what was probed and how."""
+    """Write a record: its name is a hash of what was probed and how."""
     keys = ("corpus_fingerprint", "data_seed", "contents", "limit", "seeds", "settings", "dtype")
     sources = [[row["source"], row["features"], row["set"]] for row in record["summary"]]
     identity = [record["model"], {key: record[key] for key in keys}, sources]
-    path = folder / f"{digest(identity)[:12]}.json"
-    write_json(path, record)
-    return path
+    return save_record(record, folder, identity)

@@ -36,6 +36,15 @@ RUN_NAME = "run.json"
 SWEEP_PLAN_NAME = "plan.json"
 """The plan that lies in every folder of runs."""
 
+EVALUATIONS = "evaluations"
+"""Folder of a checkpoint that the records of its evaluations lie in."""
+
+PROBES = "probes"
+"""Folder of a checkpoint that the records of its probes lie in."""
+
+HASH_DIGITS = 12
+"""Of the hash that ends the name of such a record."""
+
 _PACKAGES = (
     "style-overlap",
     "lm-eval",
@@ -157,6 +166,22 @@ def checkpoint_part(name: str, trained: Mapping[str, Any]) -> dict[str, Any]:
     """
     told = ("config", "data", "degenerate", "metrics")
     return {"name": name, **{key: trained.get(key) for key in told}}
+
+
+def save_record(record: Mapping[str, Any], folder: Path, identity: Any, prefix: str = "") -> Path:
+    """Write a record under a name that no other has: the same again replaces itself.
+
+    Args:
+        record: of an evaluation or a probe.
+        folder: where it goes, whatever else lies there.
+        identity: what was measured and how. That it was measured in the middle of a training is
+            part of it: the last checkpoint has the weights of the end, and is none.
+        prefix: of the name.
+    """
+    digits = digest([identity, in_the_middle(record["checkpoint"])])[:HASH_DIGITS]
+    path = folder / f"{prefix}{digits}.json"
+    write_json(path, dict(record))
+    return path
 
 
 def in_the_middle(checkpoint: Mapping[str, Any]) -> bool:

@@ -27,6 +27,7 @@ Alpha: TypeAlias = Decimal | float
 EXACT_PAIRS = 20  # 2^20 sign patterns: 8 MB
 EXACT_ORDERS = 8  # 8! orders: 40,320
 DRAWS = 20_000  # where enumerating is out of reach
+_ROUNDING = 1e-12  # differences of figures of order 1 that are none
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,21 @@ class MeanSd:
 
 @dataclass(frozen=True)
 class HoaPair:
-    """High-overlap advantage of one pair of overlaps, low < high."""
+    """High-overlap advantage of one pair of overlaps, low < high.
+
+    Attributes:
+        low: the lower overlap.
+        high: the higher one.
+        hoa: Acc(train=high, eval=low) - Acc(train=low, eval=high) (Eq. 2).
+        training: what training at the higher overlap has to do with it: by how much that classifier
+            is the better one on the same test set, mean over the two. The rest is the difference of
+            the two test sets, which equal classifiers show too. None without both matched cells.
+    """
 
     low: Alpha
     high: Alpha
     hoa: float
+    training: float | None = None
 
 
 @dataclass(frozen=True)
@@ -126,31 +137,34 @@ def hoa(matrix: npt.ArrayLike, alphas: Sequence[Alpha]) -> tuple[HoaPair, ...]:
     if len(set(alphas)) != m:
         raise ValueError(f"an overlap is there twice: {', '.join(map(str, alphas))}")
     order = sorted(range(m), key=lambda index: alphas[index])
-    return tuple(
-        HoaPair(alphas[i], alphas[j], float(table[j, i] - table[i, j]))
-        for place, i in enumerate(order)
-        for j in order[place + 1 :]
-        if np.isfinite(table[j, i] - table[i, j])
-    )
+    found = []
+    for place, i in enumerate(order):
+        for j in order[place + 1 :]:
+            value, better = table[j, i] - table[i, j], (table[j] - table[i])[[i, j]].mean()
+            if np.isfinite(value):
+                training = float(better) if np.isfinite(better) else None
+                found.append(HoaPair(alphas[i], alphas[j], float(value), training))
+    return tuple(found)
 
 
 def hoa_test(pairs: Sequence[HoaPair], *, seed: int = 0) -> HoaTest:
     """Test the advantage over pairs: paired t, Cohen's d, sign flips, orders.
 
     Args:
-        pairs: what ``hoa`` gave.
+        pairs: what ``hoa`` gave; a pair without a value (NaN) is left out.
         seed: of the draws, where there are too many patterns or orders to enumerate.
     """
+    pairs = [pair for pair in pairs if np.isfinite(pair.hoa)]
     x = np.array([pair.hoa for pair in pairs], dtype=np.float64)
     n = len(x)
     if n == 0:
         return HoaTest(n=0, reason="no pair of overlaps has both of its cells")
-    mean, share = float(x.mean()), float((x > 0).mean())
+    mean, share = float(x.mean()), float((x > _ROUNDING).mean())
     if n == 1:
         return HoaTest(n=1, mean=mean, share_positive=share, reason="one pair has no variance")
     sd = float(x.std(ddof=1))
     p_flip, p_relabel = _p_sign_flip(x, seed), _p_relabel(pairs, seed)
-    if sd <= 1e-12 * float(np.abs(x).max()):
+    if sd <= _ROUNDING * float(np.abs(x).max()):
         return HoaTest(
             n, mean, sd, share, p_sign_flip=p_flip, p_relabel=p_relabel,
             reason="all pairs have the same advantage: t and d are undefined",
@@ -191,7 +205,7 @@ def _p_relabel(pairs: Sequence[HoaPair], seed: int) -> float | None:
 
 def _share_at_least(sums: FloatArray, observed: FloatArray) -> float:
     # The observed pattern is one of them: rounding must not count it out.
-    slack = 1e-12 * float(np.abs(observed).sum())
+    slack = _ROUNDING * float(np.abs(observed).sum())
     return float((sums >= observed.sum() - slack).mean())
 
 
@@ -203,36 +217,58 @@ def _orders(n: int, seed: int) -> tuple[npt.NDArray[np.int64], bool]:
     return draws.argsort(axis=1), False
 
 
-def trend(alphas: Sequence[Alpha], values: npt.ArrayLike, *, seed: int = 0) -> Trend:
+def trend(
+    alphas: Sequence[Alpha],
+    values: npt.ArrayLike,
+    *,
+    blocks: Sequence[object] | None = None,
+    seed: int = 0,
+) -> Trend:
     """Does a figure fall as the overlap grows? Spearman's rho and a permutation test.
 
     Args:
-        alphas: overlap of each point, shape (n,); repeats are fine (one point a seed).
+        alphas: overlap of each point, shape (n,).
         values: the figure, shape (n,); missing values (NaN) are left out.
+        blocks: what each point shares with others, say the seed of its data, shape (n,): ranks are
+            taken, and orders drawn, within blocks, so that no difference between blocks counts.
+            One block if None.
         seed: of the draws, where there are too many orders to enumerate.
 
     Raises:
         ValueError: lengths differ.
     """
     x = np.array([float(alpha) for alpha in alphas])
-    y = np.asarray(values, dtype=np.float64)
-    if x.shape != y.shape:
-        raise ValueError(f"{len(x)} overlaps, but values of shape {y.shape}")
-    x, y = x[np.isfinite(y)], y[np.isfinite(y)]
+    y = np.asarray(values, dtype=np.float64).round(12)
+    if x.shape != y.shape or (blocks is not None and len(blocks) != len(x)):
+        raise ValueError(f"{len(x)} overlaps, but values of shape {y.shape} or other blocks")
+    names = list(dict.fromkeys(blocks or [None]))
+    block = np.array([names.index(name) for name in blocks or [None] * len(x)], dtype=np.int64)
+    x, y, block = (array[np.isfinite(y)] for array in (x, y, block))
     n = len(x)
     levels = np.unique(x)
     if len(levels) < 3:
         return Trend(n, reason=f"a trend needs at least 3 overlaps, not {len(levels)}")
     means = np.array([y[x == level].mean() for level in levels])
     monotone = bool((np.diff(means) < 0).all())
-    if np.ptp(y) == 0:
+    members = [np.flatnonzero(block == number) for number in np.unique(block)]
+    rank_x, rank_y = np.zeros(n), np.zeros(n)
+    for rows in members:
+        for rank, of in ((rank_x, x), (rank_y, y)):
+            rank[rows] = stats.rankdata(of[rows]) - (len(rows) + 1) / 2
+    length = float((rank_x @ rank_x) * (rank_y @ rank_y))
+    if not length:
         return Trend(n, monotone=monotone, reason="the figure is the same at every overlap")
-    rank_x, rank_y = (stats.rankdata(z) - (n + 1) / 2 for z in (x, y))
-    rho = float(rank_x @ rank_y / np.sqrt((rank_x @ rank_x) * (rank_y @ rank_y)))
-    orders, exact = _orders(n, seed)
-    products = rank_y[orders] @ rank_x
-    if not exact:
-        products = np.append(products, rank_x @ rank_y)
+    observed = float(rank_x @ rank_y)
     # Ranks are multiples of 1/2: products of them are exact, and equal ones compare equal.
-    p_fall = float((products <= rank_x @ rank_y).mean())
-    return Trend(n, rho, p_fall, monotone)
+    if len(members) == 1:
+        orders, exact = _orders(n, seed)
+        products = rank_y[orders] @ rank_x
+    else:
+        exact, products = False, np.zeros(DRAWS)
+        random = np.random.default_rng(seed)
+        for rows in members:
+            orders = random.random((DRAWS, len(rows))).argsort(axis=1)
+            products += rank_y[rows][orders] @ rank_x[rows]
+    if not exact:
+        products = np.append(products, observed)
+    return Trend(n, observed / length**0.5, float((products <= observed).mean()), monotone)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from style_overlap.names import alpha_text
+from style_overlap.report.records import read
 from style_overlap.results import digest, write_json, write_text
 
 STYLES = ("KJV", "ASV", "WEB", "YLT", "DARBY")
@@ -111,7 +113,7 @@ def probe(trained: dict[str, Any], **changes) -> dict[str, Any]:
                   for key in ("name", "config", "data", "degenerate", "metrics")}  # fmt: skip
     return {
         "schema": 1, "kind": "probe", "checkpoint": checkpoint,
-        "model": {"labels": list(STYLES[: trained["k"]])}, "config": {"layers": ["h"]},
+        "model": {"labels": list(STYLES[: trained["k"]])}, "config": {"layers": ["h", "last/cls"]},
         **retrieval(trained), "versions": VERSIONS, **changes,
     }  # fmt: skip
 
@@ -178,3 +180,22 @@ def write_plan(runs: Path, cells: list[dict[str, Any]]) -> None:
         "cells": [{"id": digest(cell), "folder": "x", "config": cell, "data": "d", "texts": 9}
                   for cell in asked],
     })  # fmt: skip
+
+
+def sweep(runs, model="org/tiny", ks=(2,), alphas=GRID, seeds=(0, 1), **changes):
+    cells = [config(model, k, a, s, **changes) for k in ks for a in alphas for s in seeds]
+    for cell in cells:
+        write_run(runs, run(cell))
+    return cells
+
+
+def records_of(tmp_path, *made):
+    for number, record in enumerate(made):
+        folder = "evaluations" if record["kind"] == "evaluation" else "probes"
+        write_json(tmp_path / f"{number:02}" / folder / "a.json", record)
+    return read([tmp_path])
+
+
+def texts(drawn: str) -> set[str]:
+    root = ElementTree.fromstring(drawn)
+    return {"".join(element.itertext()) for element in root.iter() if element.tag.endswith("text")}

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import csv
+import time
 from collections.abc import Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from conftest import RESERVED, make_corpus
 from style_overlap.corpus import load_corpus
 from style_overlap.results import SCHEMA, write_json
+from style_overlap.sweep import local
+from style_overlap.sweep.faults import SweepStoppedError
 from style_overlap.sweep.grid import Probes, grid
-from style_overlap.sweep.jobs import Job, Outcome
+from style_overlap.sweep.jobs import Job, Outcome, Status
 from style_overlap.sweep.plan import Cell, Plan
 from style_overlap.trainers.settings import TrainSettings
 
@@ -61,7 +65,22 @@ def bare_plan(count: int = 3) -> Plan:
     return Plan(tuple(bare_cell(seed=seed) for seed in range(count)), ("0.0", "1.0"))
 
 
-def write_done(job: Job, seconds: float = 10.0) -> None:
+def bare_jobs(runs: Path, count: int = 4) -> list[Job]:
+    """Such cells as they are to be run."""
+    return [Job(cell, runs, ("0.0", "1.0")) for cell in bare_plan(count).cells]
+
+
+def outcome(cell: Cell, status: Status, **more: Any) -> Outcome:
+    """How it went with a cell that was run here, unless it was elsewhere."""
+    return Outcome(cell.id, status, ran=status != "elsewhere", **more)
+
+
+def write_failed(job: Job, error: str = "x") -> None:
+    """The record of a failed cell."""
+    write_json(job.record, {"kind": "run", "cell": job.cell.id, "status": "failed", "error": error})
+
+
+def write_done(job: Job, seconds: float = 10.0, keep: str = "last") -> None:
     """The record of a finished cell, without what it measured."""
     write_json(
         job.record,
@@ -71,7 +90,7 @@ def write_done(job: Job, seconds: float = 10.0) -> None:
             "cell": job.cell.id,
             "status": "done",
             "error": None,
-            "keep": "last",
+            "keep": keep,
             "training": {"degenerate": None},
             "evaluation": {
                 "tasks": {f"style_overlap_k2_a{a}": {"alpha_eval": a} for a in job.alphas_eval}
@@ -79,6 +98,34 @@ def write_done(job: Job, seconds: float = 10.0) -> None:
             "time": {"seconds": seconds},
         },
     )
+
+
+def without_times(record: dict[str, Any]) -> dict[str, Any]:
+    """A record without what the clock said."""
+    training = {name: value for name, value in record["training"].items() if name != "time"}
+    return {**record, "training": training, "time": None}
+
+
+def serve_without_space(pipe: Connection, log: Path) -> None:
+    """What a worker does on a full disk; the worker itself has to import it from here."""
+
+    def run(job: Job) -> Outcome:
+        raise SweepStoppedError("no space is left")
+
+    local.run = run
+    local._serve(pipe, log)
+
+
+def serve_for_ever(pipe: Connection, log: Path) -> None:
+    """What a worker does with a cell that takes very long."""
+
+    def run(job: Job) -> Outcome:
+        (job.runs / "busy").touch()
+        time.sleep(600)
+        raise AssertionError
+
+    local.run = run
+    local._serve(pipe, log)
 
 
 class Pretender:

@@ -103,6 +103,13 @@ def test_a_report_of_nothing_is_told_and_makes_nothing(run, tmp_path):
     assert not (tmp_path / "report").exists()
 
 
+def test_a_report_needs_a_folder_with_a_name(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, _, errors = run("report", tmp_path, "--output", "")
+    assert (code, "it is empty" in errors) == (2, True)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.case(22)
 def test_a_task_file_has_the_one_name_of_its_overlap(run, tmp_path):
     code, output, _ = run("task", "--k", "3", "--alpha", "0.350", "--output", tmp_path)
@@ -121,7 +128,9 @@ def test_an_interrupt_says_that_the_same_command_goes_on(run, monkeypatch):
     monkeypatch.setattr("style_overlap.results.write_text", interrupt)
     code, _, errors = run("task", "--k", "3", "--alpha", "0.5")
     assert code == 130
-    assert errors.strip() == "interrupted: the same command goes on where it stopped"
+    assert errors.strip() == (
+        "interrupted: train and sweep go on where they stopped when the command is given again"
+    )
 
 
 def test_an_unknown_command_and_a_missing_option_are_told(run):

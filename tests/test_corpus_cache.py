@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from style_overlap.corpus import store
+from style_overlap.corpus.columns import fingerprint
 from style_overlap.errors import UsageError
 
 # A corpus that is built slowly and says each time that it was built.
@@ -21,6 +22,7 @@ SCRIPT = """
 import os, signal, sys, time
 from pathlib import Path
 from style_overlap.corpus import store
+from style_overlap.corpus.columns import fingerprint
 
 root, mode = Path(sys.argv[1]), sys.argv[2]
 
@@ -158,12 +160,12 @@ def test_other_settings_are_another_entry_and_another_fingerprint(tmp_path):
     ],
 )
 def test_the_fingerprint_sees_ids_groups_and_texts(other):
-    assert store.fingerprint(other, {}) != store.fingerprint(columns(("ab", "c")), {})
+    assert fingerprint(other, {}) != fingerprint(columns(("ab", "c")), {})
 
 
 def test_the_fingerprint_does_not_depend_on_the_folder(tmp_path):
     here, there = store.load(toy(), tmp_path / "a"), store.load(toy(), tmp_path / "b")
-    assert here.fingerprint == there.fingerprint == store.fingerprint(columns(), {})
+    assert here.fingerprint == there.fingerprint == fingerprint(columns(), {})
 
 
 def test_a_cache_that_cannot_be_written_says_which_variable_to_set(tmp_path):

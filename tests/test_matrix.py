@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from report_records import config, evaluation
-from style_overlap.report.advantage import advantage
+from style_overlap.report.advantage import Advantage
 from style_overlap.report.matrix import build
 from style_overlap.report.matrix_text import advantages, rows
 from style_overlap.report.wording import percent, printable
@@ -73,6 +73,21 @@ def test_the_advantage_is_taken_of_each_seed_before_it_is_averaged():
     assert value.sd == pytest.approx(0.1 / 2**0.5)
 
 
+def test_the_parts_of_the_advantage_are_means_over_the_seeds_that_have_every_pair():
+    seeds = [
+        record("0.0", 0, {"0.0": 0.9, "1.0": 0.6}),
+        record("1.0", 0, {"0.0": 0.8, "1.0": 0.8}),
+        record("0.0", 1, {"0.0": 0.9, "1.0": 0.6}),
+        record("1.0", 1, {"0.0": 0.9, "1.0": 0.6}),  # the same classifier
+        record("1.0", 2, {"0.0": 0.1, "1.0": 0.8}),
+    ]
+    found = Advantage(build(named(*seeds)).matrices[0])
+    assert (found.mean.mean, found.mean.n) == (pytest.approx((0.2 + 0.3) / 2), 2)
+    assert found.training.mean == pytest.approx((0.05 + 0) / 2)
+    assert found.training.sd == pytest.approx(0.05 / 2**0.5)
+    assert found.test_sets.mean == pytest.approx((0.15 + 0.3) / 2)
+
+
 def test_a_missing_cell_is_a_dash_and_gives_no_pair():
     low = record("0.0", accuracies={"0.0": 0.9})
     (matrix,) = build(named(low, record("1.0"))).matrices
@@ -81,13 +96,15 @@ def test_a_missing_cell_is_a_dash_and_gives_no_pair():
     assert advantages(matrix) == []
 
 
-@pytest.mark.case(11)
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"checkpoint.degenerate": "predicts one class"}, "degenerate: predicts one class"),
+        pytest.param(
+            {"checkpoint.degenerate": "predicts one class"},
+            "degenerate: predicts one class",
+            marks=pytest.mark.case(11),
+        ),
         ({"config.limit": 10}, "limited to 10 documents"),
-        ({"schema": 99}, "schema 99"),
         ({"checkpoint.config": None}, "not trained by style-overlap"),
     ],
 )
@@ -126,6 +143,22 @@ def test_two_records_of_one_cell_that_disagree_are_told():
     assert "another accuracy" in found.left_out["2"]
 
 
+def test_a_second_data_seed_of_one_seed_is_in_no_cell_and_in_no_pair():
+    other = {"checkpoint.config.data_seed": 1}
+    found = build(named(record(), record(**other), record("1.0", **other), record("1.0", seed=1)))
+    (matrix,) = found.matrices
+    assert matrix.cells["0.0", "0.0"] == {0: 0.9}
+    assert matrix.cells["1.0", "0.0"] == {1: 0.9}
+    assert list(found.left_out) == ["1", "2"]
+    assert "seed=0 with data_seed=0, this one with data_seed=1" in found.left_out["2"]
+
+
+def test_a_record_that_does_not_say_whether_it_is_degenerate_is_taken_at_its_word():
+    made = record()
+    del made["checkpoint"]["degenerate"]
+    assert build(named(made)).matrices[0].cells["0.0", "0.0"] == {0: 0.9}
+
+
 def test_a_record_that_disagrees_adds_none_of_its_other_cells():
     other = record(accuracies={"0.0": 0.8, "0.4": 0.7})
     found = build(named(record(), other))
@@ -150,7 +183,7 @@ def test_the_interval_draws_contents_of_exactly_the_cells_that_the_mean_is_of():
     ]  # fmt: skip
     # A seed without its counterpart would pull the interval away from 0.
     records.append(with_credit("1.0", 2, {"0.0": [1] * 40, "1.0": [1] * 40}))
-    found = advantage(build(named(*records)).matrices[0])
+    found = Advantage(build(named(*records)).matrices[0])
     assert found.test.mean == 0
     assert (found.interval.low, found.interval.high, found.interval.n_contents) == (0, 0, 40)
 
@@ -158,7 +191,7 @@ def test_the_interval_draws_contents_of_exactly_the_cells_that_the_mean_is_of():
 def test_without_the_credit_of_contents_there_is_no_interval_and_a_reason():
     made = [record(alpha) for alpha in ("0.0", "1.0")]
     del made[0]["tasks"]["style_overlap_k2_a1.0"]["credit"]
-    found = advantage(build(named(*made)).matrices[0])
+    found = Advantage(build(named(*made)).matrices[0])
     assert found.interval.low is None
     assert "without the credit" in found.interval.reason
     assert "one pair" in found.test.reason

@@ -10,44 +10,24 @@ from html.parser import HTMLParser
 import pytest
 
 from report_records import (
-    GRID,
     config,
     evaluation,
     failed,
     looks,
-    probe,
-    retrieval,
     run,
-    summary,
+    sweep,
     write_dynamics,
     write_plan,
     write_run,
 )
 from style_overlap.errors import UsageError
-from style_overlap.report import (
-    commands,
-    figures,
-    heatmaps,
-    latex,
-    lineplots,
-    markdown,
-    retrieval_table,
-    tables,
-)
-from style_overlap.report.dynamics_plot import dynamics
+from style_overlap.report import latex, markdown, page, tables
 from style_overlap.report.records import read
 from style_overlap.report.study import findings, short
 from style_overlap.report.write import write
 from style_overlap.results import write_json
 
 HOSTILE = '<script>alert("$x^$")</script>|`evil` [a](http://evil.example) \\input{x}\n# y'
-
-
-def sweep(runs, model="org/tiny", ks=(2,), alphas=GRID, seeds=(0, 1), **changes):
-    cells = [config(model, k, a, s, **changes) for k in ks for a in alphas for s in seeds]
-    for cell in cells:
-        write_run(runs, run(cell))
-    return cells
 
 
 class Page(HTMLParser):
@@ -215,6 +195,57 @@ def test_the_same_records_give_the_same_bytes(tmp_path):
     assert one == two
 
 
+def files(folder):
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_report_replaces_an_earlier_one_and_leaves_what_is_not_its_own(tmp_path):
+    for name, alphas in (("one", ("0.0", "1.0")), ("other", ("0.0",))):
+        sweep(tmp_path / name, f"org/{name}", alphas=alphas, seeds=(0,))
+    write(read([tmp_path / "one"]), tmp_path / "out", "x")
+    (tmp_path / "out" / "figures" / "mine.svg").write_text("mine")
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    write(read([tmp_path / "other"]), tmp_path / "out", "x")
+    write(read([tmp_path / "other"]), tmp_path / "fresh", "x")
+    assert files(tmp_path / "out") == files(tmp_path / "fresh") | {"figures/mine.svg", "notes.txt"}
+
+
+def test_a_list_of_files_from_elsewhere_removes_nothing_outside_the_report(tmp_path):
+    sweep(tmp_path / "runs", alphas=("0.0",), seeds=(0,))
+    (tmp_path / "mine.txt").write_text("mine")
+    (tmp_path / "out" / "data").mkdir(parents=True)
+    (tmp_path / "out" / "other.txt").write_text("mine")
+    told = ["../mine.txt", "data/../other.txt", "data/..", str(tmp_path / "mine.txt"), "other.txt"]
+    (tmp_path / "out" / "data" / "files.txt").write_text("\n".join(told))
+    write(read([tmp_path / "runs"]), tmp_path / "out", "x")
+    assert (tmp_path / "mine.txt").exists()
+    assert (tmp_path / "out" / "other.txt").exists()
+
+
+def test_a_report_that_cannot_be_put_in_place_changes_nothing(tmp_path):
+    sweep(tmp_path / "runs", alphas=("0.0",), seeds=(0,))
+    (tmp_path / "out" / "report.md").mkdir(parents=True)
+    with pytest.raises(UsageError, match=r"report\.md is a folder"):
+        write(read([tmp_path / "runs"]), tmp_path / "out", "x")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["report.md"]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_report_that_fails_half_way_leaves_nothing(tmp_path, monkeypatch, there):
+    sweep(tmp_path / "runs", alphas=("0.0",), seeds=(0,))
+    if there:
+        (tmp_path / "out").mkdir()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("style_overlap.report.markdown.render", full)
+    with pytest.raises(UsageError, match="No space left"):
+        write(read([tmp_path / "runs"]), tmp_path / "out", "x")
+    assert (tmp_path / "out").exists() is there
+    assert not there or not list((tmp_path / "out").iterdir())
+
+
 def test_nothing_to_report_is_an_error_that_says_what_was_wrong(tmp_path):
     (tmp_path / "run.json").write_text("{")
     with pytest.raises(UsageError, match=r"no records.*run\.json: not valid JSON"):
@@ -229,168 +260,24 @@ def test_a_sweep_with_failures_only_still_makes_a_report(tmp_path):
     assert "failed: boom" in (tmp_path / "out" / "report.md").read_text()
 
 
-def records_of(tmp_path, *made):
-    for number, record in enumerate(made):
-        folder = "evaluations" if record["kind"] == "evaluation" else "probes"
-        write_json(tmp_path / f"{number:02}" / folder / "a.json", record)
-    return read([tmp_path])
-
-
-def test_retrieval_falls_as_planted_and_the_controls_stand_beside_it(tmp_path):
-    sweep(tmp_path, seeds=(0, 1, 2))
-    (study,) = findings(read([tmp_path])).studies
-    tuned = {(c.features, c.set): c for c in study.curves if c.depends_on_alpha}
-    assert set(tuned) == {(f, s) for f in ("h", "last/cls") for s in ("seen", "unseen")}
-    trend = tuned["h", "seen"].trend()
-    assert (trend.rho, trend.p_fall, trend.monotone) == (pytest.approx(-1), 1 / 720, True)
-    assert tuned["h", "seen"].at("0.4").n == 3
-    table = retrieval_table.retrieval(study, list(study.curves), 0)
-    by_row = {row[0]: row[1:] for row in table.rows}
-    assert by_row["before fine-tuning"] == ("", "–", "–", "98.5 ± 0.0", "98.5 ± 0.0")
-    assert by_row["bag of words"][1:] == ("93.0 ± 0.0",) * 4
-    assert by_row["chance"][1:] == ("0.17",) * 4
-    assert by_row["0.0"][0] == "0.110"  # the loss beside the retrieval
-
-
-def test_means_that_fall_are_no_trend_where_seeds_disagree(tmp_path):
-    found = {"0.0": (0.9, 0.1, 0.53), "0.4": (0.1, 0.9, 0.52), "0.8": (0.5, 0.51, 0.5)}
-    records = [
-        probe(config(alpha=alpha, seed=seed), summary=[summary(top1)])
-        for alpha, by_seed in found.items()
-        for seed, top1 in enumerate(by_seed)
-    ]
-    (study,) = findings(records_of(tmp_path, *records)).studies
-    (curve,) = study.curves
-    assert (curve.trend().rho, curve.trend().monotone) == (pytest.approx(-1), True)
-    assert abs(curve.trend_of_all().rho) < 0.3
-    assert curve.trend_of_all().p_fall > 0.2
-    rows = {row[0]: row[-1] for row in retrieval_table.retrieval(study, [curve], 0).rows}
-    assert float(rows["p of a fall"]) < float(rows["p of a fall, each"])
-
-
-def test_a_probe_and_the_harness_that_agree_make_one_point(tmp_path):
-    trained = config()
-    scored = evaluation(trained, retrieval={"content_retrieval": retrieval(trained)})
-    (study,) = findings(records_of(tmp_path, scored, probe(trained))).studies
-    assert [c.at("0.0").n for c in study.curves if c.depends_on_alpha] == [1, 1, 1, 1]
-
-
-def test_two_probes_that_differ_by_a_text_agree(tmp_path):
-    records = [probe(config(), summary=[summary(top1)]) for top1 in (0.6764, 0.6767)]
-    found = findings(records_of(tmp_path, *records))
-    assert found.left_out == {}
-    assert found.studies[0].curves[0].at("0.0").mean == 0.6764
-
-
-def test_two_probes_of_one_checkpoint_that_disagree_are_told(tmp_path):
-    other = probe(config(), summary=[summary(0.123)])
-    found = findings(records_of(tmp_path, probe(config()), other))
-    assert "with another top-1" in found.left_out[str(tmp_path / "01" / "probes" / "a.json")]
-    (curve,) = (c for c in found.studies[0].curves if (c.features, c.set) == ("h", "seen")
-                and c.depends_on_alpha)  # fmt: skip
-    assert curve.at("0.0").mean != 0.123
-
-
-def test_galleries_of_another_size_or_other_projectors_are_never_averaged(tmp_path):
-    trained = [config(seed=seed) for seed in (0, 1)]
-    found = findings(
-        records_of(tmp_path, probe(trained[0]), probe(trained[1], contents=600, limit=50))
-    )
-    (study,) = found.studies
-    assert all(curve.at("0.0").n == 1 for curve in study.curves)
-    assert len({curve.gallery for curve in study.curves}) == 2
-
-
-def test_whole_galleries_that_differ_by_the_split_of_their_seed_are_one_curve(tmp_path):
-    sizes = {0: 563, 1: 562, 2: 566}
-    probes = [probe(config(seed=s), summary=[summary(0.5, n=n)]) for s, n in sizes.items()]
-    (study,) = findings(records_of(tmp_path, *probes)).studies
-    (curve,) = study.curves
-    assert (curve.at("0.0").n, curve.n) == (3, "562–566")
-    assert curve.chance == pytest.approx(sum(1 / n for n in sizes.values()) / 3)
-
-
-def test_probes_of_encoders_that_were_never_fine_tuned_are_left_out_and_told(tmp_path):
-    raw = probe(config())
-    raw["checkpoint"]["config"] = None
-    found = findings(records_of(tmp_path, raw))
-    assert found.studies == ()
-    assert "not fine-tuned" in next(iter(found.left_out.values()))
-
-
-def test_dynamics_are_averaged_over_seeds_step_by_step(tmp_path):
-    for seed in (0, 1):
-        trained = config(seed=seed)
-        write_run(tmp_path, run(trained, dynamics=looks(trained)))
-    (study,) = findings(read([tmp_path])).studies
-    (found,) = study.trajectories
-    values = found.series("0.0", ("loss",))
-    assert [step for step, _, _ in values] == [15 * index for index in range(1, 9)]
-    assert all(value.n == 2 for _, _, value in values)
-    assert values[0][2].sd == pytest.approx(0.02 / 2**0.5)
-    drawn = figures.svg(dynamics(found))
-    assert {"epoch", "training loss (nats)", "accuracy (%)", "top-1 (%)"} <= texts(drawn)
-
-
-def test_every_loss_is_inside_its_panel(tmp_path):
-    for alpha, loss in (("0.0", 0.1), ("1.0", 0.9)):
-        lines = [{**look, "loss": look["step"] and loss} for look in looks(config())]
-        write_run(tmp_path, run(config(alpha=alpha), dynamics=lines))
-    (found,) = findings(read([tmp_path])).studies[0].trajectories
-    figure = dynamics(found)
-    for axes in figure.axes[-2:]:
-        low, high = axes.get_ylim()
-        assert low == 0
-        assert high > max(max(line.get_ydata()) for line in axes.get_lines())
-
-
-def texts(drawn: str) -> set[str]:
-    root = ElementTree.fromstring(drawn)
-    return {"".join(element.itertext()) for element in root.iter() if element.tag.endswith("text")}
-
-
-def test_heat_maps_hold_every_number_and_say_why_one_is_missing(tmp_path):
-    sweep(tmp_path, alphas=("0.0", "1.0"), seeds=(0,))
-    write_run(tmp_path, failed(config("org/tiny", alpha="0.4"), "boom"))
-    (study,) = findings(read([tmp_path])).studies
-    drawn = texts(figures.svg(heatmaps.accuracy(study.matrix)))
-    for cell in [(a, b) for a in ("0.0", "1.0") for b in GRID]:
-        assert f"{100 * study.matrix.at(cell).mean:.1f}" in drawn
-    assert "failed" in drawn
-    assert "accuracy (%), from chance" in drawn
-    advantage = study.advantage.pairs["0.0", "1.0"].mean
-    found = texts(figures.svg(heatmaps.advantages(study.matrix, study.advantage)))
-    assert f"{100 * advantage:+.1f}" in found
-    assert "High-overlap advantage (points)" in found
-
-
-def test_lines_of_several_k_are_told_apart_without_colour(tmp_path):
-    sweep(tmp_path, ks=(2, 3, 4, 5), alphas=("0.0", "0.4", "1.0"), seeds=(0, 1))
-    found = findings(read([tmp_path]))
-    curves = [curve for study in found.studies for curve in study.curves]
-    figure = lineplots.retrieval_by_k(curves)
-    lines = [line for line in figure.axes[0].get_lines() if line.get_label().startswith("k =")]
-    assert [line.get_label() for line in lines] == [f"k = {k}" for k in (2, 3, 4, 5)]
-    assert len({line.get_marker() for line in lines}) == 4
-    assert len({line.get_linestyle() for line in lines}) == 4
-    assert {"top-1 (%)", "h, seen versions", "[CLS], unseen versions"} <= texts(figures.svg(figure))
-
-
-def test_a_point_that_is_missing_breaks_the_line(tmp_path):
-    sweep(tmp_path, alphas=("0.0", "0.4", "1.0"), seeds=(0,))
-    write_run(tmp_path, failed(config("org/tiny", alpha="0.2"), "boom"))
-    (study,) = findings(read([tmp_path])).studies
-    axes = lineplots.retrieval(study.curves, study.matrix).axes[0]
-    (line,) = (line for line in axes.get_lines() if line.get_label() == "seen versions")
-    assert [x for x, y in zip(*line.get_data(), strict=True) if y != y] == [0.2]
-
-
 def test_studies_of_one_encoder_say_what_differs(tmp_path):
     sweep(tmp_path, alphas=("0.0",), seeds=(0,))
     sweep(tmp_path, alphas=("0.0",), seeds=(0,), contents=600)
     one, two = findings(read([tmp_path])).studies
     assert {one.title, two.title} == {"tiny, k=2 (contents 1200)", "tiny, k=2 (contents 600)"}
     assert one.slug != two.slug
+
+
+@pytest.mark.parametrize(
+    "encoders",
+    [("模型", "encoder"), ("a/x", "b/x"), ("x-y", "x_y", "x y"), ("y" * 41, "y" * 42)],
+)
+def test_studies_have_names_of_files_of_their_own(tmp_path, encoders):
+    for encoder in encoders:
+        sweep(tmp_path, encoder, alphas=("0.0",), seeds=(0,))
+    slugs = [study.slug for study in findings(read([tmp_path])).studies]
+    assert len(set(slugs)) == len(encoders)
+    assert all(re.fullmatch(r"[a-z0-9][a-z0-9-]*", slug) for slug in slugs)
 
 
 @pytest.mark.parametrize(
@@ -405,18 +292,6 @@ def test_studies_of_one_encoder_say_what_differs(tmp_path):
 )
 def test_an_encoder_has_a_short_name(encoder, name):
     assert short(encoder) == name
-
-
-def test_the_command_of_a_sweep_is_read_back_as_the_same_recipe(tmp_path):
-    yaml = pytest.importorskip("yaml")
-    arguments = {"learning_rate": 1e-05, "warmup_steps": 0.06, "lr_scheduler_type": "linear",
-                 "flag": True, "nothing": None, "steps": 7}  # fmt: skip
-    sweep(tmp_path, "my model; rm -rf", ks=(2, 3), alphas=("0.0",), seeds=(0,), arguments=arguments)
-    (command,) = commands.sweeps(findings(read([tmp_path])).studies)
-    assert "--model 'my model; rm -rf'" in command
-    assert "--k 2 3 " in command
-    told = dict(re.findall(r"--set ([a-z_]+)=(\S+)", command))
-    assert {name: yaml.safe_load(value) for name, value in told.items()} == arguments
 
 
 def test_latex_sets_any_text_as_it_is():
@@ -454,28 +329,6 @@ def test_the_overview_names_the_corners_of_the_matrix(tmp_path):
     assert row["pairs > 0"] == "15 of 15"
 
 
-def test_probes_of_chosen_versions_are_averaged_with_those_of_the_same_pair_only(tmp_path):
-    def chosen(seed, b, mean):
-        row = {"a": "KJV", "b": b, "source": "checkpoint", "features": "h", "set": "chosen"}
-        return probe(config(seed=seed), summary=[summary(mean, chosen="chosen")], rows=[row])
-
-    records = [chosen(0, "WEB", 0.9), chosen(1, "RWEBSTER", 0.3)]
-    (study,) = findings(records_of(tmp_path, *records)).studies
-    assert {curve.set: curve.at("0.0").mean for curve in study.curves} == {
-        "KJV, WEB": 0.9,
-        "KJV, RWEBSTER": 0.3,
-    }
-    assert "--versions KJV WEB" in " ".join(commands.probes(records))
-
-
-def test_the_commands_of_probes_are_told(tmp_path):
-    record = probe(config())
-    found = findings(records_of(tmp_path, record))
-    assert commands.probes(found.probes) == (
-        "style-overlap probe somewhere --base --untrained --bow --unseen --contents 1200 --seeds 3",
-    )
-
-
 def test_what_gives_styles_away_stands_beside_the_encoders_of_that_corpus(tmp_path):
     sweep(tmp_path, alphas=("0.0", "1.0"), seeds=(0,))
     score = {
@@ -495,27 +348,113 @@ def test_what_gives_styles_away_stands_beside_the_encoders_of_that_corpus(tmp_pa
     assert "scores.typography" in next(iter(read([tmp_path]).failed.values()))
 
 
-def test_a_picture_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
-    sweep(tmp_path, alphas=("0.0", "1.0"), seeds=(0,))
-    (study,) = findings(read([tmp_path])).studies
-
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(UsageError, match="No space left"):
-        figures.save(heatmaps.accuracy(study.matrix), tmp_path / "figure", "<svg></svg>")
-    assert not list(tmp_path.glob("figure*"))
+def floors(tmp_path, encoder, *made):
+    """Runs of an encoder and of bags of words; returns the encoder's study."""
+    for trained in (encoder, *made):
+        write_run(tmp_path, run(trained, evaluation=evaluation(trained)))
+    (study,) = (s for s in findings(read([tmp_path])).studies if not s.is_baseline)
+    return study
 
 
-def test_a_p_value_says_whether_orders_were_drawn(tmp_path):
-    alphas = [f"{n / 10:.1f}" for n in range(11)]
-    for alpha in alphas:
-        write_run(tmp_path, run(config(alpha=alpha), evaluation=evaluation(
-            config(alpha=alpha), columns=alphas,
-            retrieval={"content_retrieval": retrieval(config(alpha=alpha))})))  # fmt: skip
-    (study,) = findings(read([tmp_path])).studies
-    told = dict(tables.tests(study.matrix, study.advantage).rows)
-    assert {"p, sign flips (20,000 drawn)", "p, overlaps relabelled (20,000 drawn)"} <= told.keys()
-    table = retrieval_table.retrieval(study, list(study.curves), 0)
-    assert "over 20,000 drawn orders" in table.caption
+def test_an_encoder_stands_on_the_floor_of_as_many_contents(tmp_path):
+    bags = [config("baseline:tfidf", contents=contents) for contents in (None, 600, 1200)]
+    assert floors(tmp_path, config(), *bags).floor.recipe["contents"] == 1200
+
+
+def test_no_encoder_stands_on_a_floor_of_another_assignment(tmp_path):
+    study = floors(tmp_path, config(), config("baseline:tfidf", assignment="random"))
+    assert study.floor is None
+
+
+def test_what_the_bag_of_words_was_trained_on_is_told_where_it_is_something_else(tmp_path):
+    def told(folder, contents):
+        made = [config(), config("baseline:tfidf", contents=contents, max_length=None)]
+        for trained, texts in zip(made, (1153, 4552), strict=True):
+            record = evaluation(trained)
+            record["checkpoint"]["data"]["sizes"] = {"train": texts}
+            write_run(folder, run(trained, evaluation=record))
+        sections = page.page(findings(read([folder])), "x").sections
+        captions = [item.caption for section in sections for item in section.items]
+        (caption,) = (c for c in captions if c.startswith("Accuracy against") and "tiny" in c)
+        (text,) = (s.text for s in sections if s.title.startswith("bag of words"))
+        return caption, " ".join(text)
+
+    caption, text = told(tmp_path / "other", None)
+    assert "a bag of words trained on 4,552 texts, scored on the test texts" in caption
+    assert "(the encoder on 1,153)" in caption
+    assert "trained on 4,552 texts" in text
+    caption, _ = told(tmp_path / "same", 1200)
+    assert "a bag of words of the same texts, which it reads to their end" in caption
+
+
+@pytest.mark.parametrize(
+    ("seeds", "told"),
+    [((0,), "one seed"), ((0, 1), "shaded by one standard deviation over seeds")],
+)
+def test_what_the_shading_of_accuracies_means_is_told(tmp_path, seeds, told):
+    sweep(tmp_path, alphas=("0.0",), seeds=seeds)
+    sections = page.page(findings(read([tmp_path])), "x").sections
+    captions = [item.caption for section in sections for item in section.items]
+    (caption,) = (one for one in captions if one.startswith("Accuracy against"))
+    assert told in caption
+
+
+def test_how_many_passages_were_cut_is_told_of_every_style(tmp_path):
+    for seed in (0, 1):
+        record = evaluation(config(seed=seed))
+        record["model"]["truncated"] = {
+            "ASV": {"count": 984 + seed, "of": 1284}, "KJV": {"count": 0, "of": 1284},
+            "NHEB": {"count": 0, "of": 0},
+        }  # fmt: skip
+        write_run(tmp_path, run(config(seed=seed), evaluation=record))
+    sections = page.page(findings(read([tmp_path])), "x").sections
+    (text,) = (section.text for section in sections if section.title == "tiny, k=2")
+    assert (
+        "Passages cut at 128 word pieces, of all that were scored or retrieved: KJV 0 %, ASV 77 %."
+    ) in text
+
+
+def test_what_was_not_counted_is_not_told(tmp_path):
+    write_run(tmp_path, run(config()))
+    assert "Passages cut" not in str(page.page(findings(read([tmp_path])), "x"))
+
+
+def test_looks_that_measured_nothing_have_no_picture(tmp_path):
+    blank = {"step": 0, "epoch": 0.0, "loss": None, "accuracy": {}, "retrieval": []}
+    write_run(tmp_path / "runs", run(config(), dynamics=[blank]))
+    write(read([tmp_path / "runs"]), tmp_path / "out", "x")
+    assert not list((tmp_path / "out" / "figures").glob("*dynamics*"))
+
+
+def test_a_failed_fine_tuning_belongs_to_the_study_of_its_settings_only(tmp_path):
+    sweep(tmp_path, alphas=("0.0",), seeds=(0,))
+    write_run(tmp_path, failed(config("org/other", alpha="0.4"), "boom"))
+    found = findings(read([tmp_path]))
+    assert found.studies[0].matrix.absent == {}
+    assert [(one.encoder, one.alpha) for one in found.absent] == [("org/other", "0.4")]
+
+
+@pytest.mark.case(11)
+@pytest.mark.parametrize("bad_first", [True, False])
+def test_what_one_record_measured_is_not_absent_by_another_that_is_degenerate(tmp_path, bad_first):
+    told = [None, "predicts one class only"][:: -1 if bad_first else 1]
+    for number, degenerate in enumerate(told):
+        record = evaluation(config(), degenerate=degenerate)
+        write_json(tmp_path / str(number) / "evaluations" / "x.json", record)
+    found = findings(read([tmp_path]))
+    assert found.studies[0].matrix.cells["0.0", "0.0"]
+    assert found.absent == ()
+    assert list(found.left_out.values()) == ["degenerate: predicts one class only"]
+
+
+@pytest.mark.parametrize("content", ["{", "[1, 2]", "{}"])
+def test_a_cell_whose_record_cannot_be_read_is_not_said_never_to_have_run(tmp_path, content):
+    sweep(tmp_path, alphas=("0.0",), seeds=(0,))
+    write_plan(tmp_path, [config("org/tiny", seed=1)])
+    plan = read([tmp_path]).plans[str(tmp_path / "plan.json")]
+    path = tmp_path / plan["cells"][0]["folder"] / "run.json"
+    path.parent.mkdir()
+    path.write_text(content)
+    found = findings(read([tmp_path]))
+    assert [one.why for one in found.absent] == ["missing: its record cannot be read"]
+    assert str(path) in found.left_out

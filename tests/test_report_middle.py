@@ -7,6 +7,7 @@ import csv
 import pytest
 
 from report_records import config, evaluation, looks, probe, run, write_dynamics, write_run
+from style_overlap.evaluation import save
 from style_overlap.leaderboard.own_records import observe
 from style_overlap.leaderboard.sources import Found
 from style_overlap.report.records import read
@@ -55,6 +56,21 @@ def test_its_accuracies_are_in_no_matrix(tmp_path):
     final = run(CELL)["evaluation"]["tasks"]["style_overlap_k2_a0.0"]["acc"]
     assert study.matrix.cells["0.0", "0.0"] == {0: final}
     assert list(found.left_out.values()) == ["a checkpoint from the middle of a training"]
+
+
+@pytest.mark.case(22)
+def test_the_last_checkpoint_of_a_training_does_not_stand_for_its_end(tmp_path):
+    final, last = evaluation(CELL), evaluation(CELL)  # of the same weights
+    last["checkpoint"]["name"] = "runs/a0/checkpoint-12"
+    paths = [save(record, tmp_path / "together") for record in (final, last)]
+    assert len(set(paths)) == 2
+    write_json(tmp_path / "apart" / "a0" / "evaluations" / "x.json", final)
+    write_json(tmp_path / "apart" / "a0" / "checkpoint-12" / "evaluations" / "x.json", last)
+    for folder in ("together", "apart"):
+        found = findings(read([tmp_path / folder]))
+        (study,) = found.studies
+        assert study.matrix.cells["0.0", "0.0"]
+        assert list(found.left_out.values()) == ["a checkpoint from the middle of a training"]
 
 
 def test_a_probe_that_does_not_say_its_step_is_left_out(tmp_path):

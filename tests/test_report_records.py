@@ -14,6 +14,7 @@ from report_records import (
     looks,
     probe,
     run,
+    summary,
     write_dynamics,
     write_plan,
     write_run,
@@ -76,6 +77,8 @@ def test_foreign_files_are_passed_over_in_folders_and_told_when_given(tmp_path):
     write_json(tmp_path / "config.json", {"model_type": "bert"})
     assert not read([tmp_path])
     assert read([tmp_path]).failed == {}
+    write_json(tmp_path / "cell" / "run.json", [1, 2])
+    assert list(read([tmp_path]).failed) == [str(tmp_path / "cell" / "run.json")]
     given = tmp_path / "config.json"
     assert read([given]).failed == {str(given): "not a record of style-overlap"}
 
@@ -114,6 +117,10 @@ def changed(path, value):
     return record
 
 
+def retrieval_of(**changes):
+    return {"corpus_fingerprint": "corpus", "rows": [], "summary": [{**summary(0.5), **changes}]}
+
+
 TASK = ("tasks", "style_overlap_k2_a0.2")
 
 
@@ -132,6 +139,12 @@ TASK = ("tasks", "style_overlap_k2_a0.2")
         ((*TASK, "styles"), [1, 2], "expected names"),
         ((*TASK, "credit"), {"Gen 1:1": [5, 1]}, "expected [sum, number]"),
         ((*TASK, "credit"), {"Gen 1:1": [0, 10**9]}, "expected [sum, number]"),
+        ((*TASK, "credit"), {"Gen 1:1": [0, 0]}, "expected [sum, number]"),
+        ((*TASK, "credit"), {"Gen 1:1": [0, 1.5]}, "expected [sum, number]"),
+        (("model", "truncated"), {"KJV": 3}, "model.truncated.KJV"),
+        (("model", "truncated"), {"KJV": {"count": "x", "of": 1}}, "model.truncated.KJV.count"),
+        (("retrieval",), {"t": retrieval_of(pairs="x")}, "summary[0].pairs is x"),
+        (("retrieval",), {"t": retrieval_of(pairs=0)}, "summary[0].pairs is 0"),
         (("checkpoint", "config", "seed"), None, "config.seed is None"),
         (("checkpoint", "config", "model"), 3, "config.model is of the wrong kind"),
         (("checkpoint", "config", "k"), 10**400, "config.k"),

@@ -45,7 +45,21 @@ def test_worked_example_gives_the_published_statistics():
 def test_hoa_subtracts_the_low_trained_from_the_high_trained_cell():
     low, high = Decimal("0.2"), Decimal("0.8")
     matrix = [[0.90, 0.55], [0.80, 0.85]]
-    assert hoa(matrix, [low, high]) == (HoaPair(low, high, pytest.approx(0.80 - 0.55)),)
+    (pair,) = hoa(matrix, [low, high])
+    assert (pair.low, pair.high, pair.hoa) == (low, high, pytest.approx(0.80 - 0.55))
+
+
+def test_what_training_does_is_told_from_what_an_easier_test_set_does():
+    (pair,) = hoa([[0.90, 0.55], [0.80, 0.85]], [0.2, 0.8])
+    assert pair.training == pytest.approx(((0.80 - 0.90) + (0.85 - 0.55)) / 2)
+    # Two equal classifiers: the whole advantage is the test set's.
+    (pair,) = hoa([[0.90, 0.60], [0.90, 0.60]], [0.2, 0.8])
+    assert (pair.hoa, pair.training) == (pytest.approx(0.30), 0)
+    # On equally hard test sets the whole of it is training's.
+    (pair,) = hoa([[0.60, 0.60], [0.80, 0.80]], [0.2, 0.8])
+    assert (pair.hoa, pair.training) == (pytest.approx(0.20), pytest.approx(0.20))
+    (pair,) = hoa([[np.nan, 0.55], [0.80, 0.85]], [0.2, 0.8])
+    assert (pair.hoa, pair.training) == (pytest.approx(0.25), None)
 
 
 def test_order_of_the_alphas_does_not_matter():
@@ -228,6 +242,61 @@ def test_trend_over_seeds_uses_every_point_and_judges_monotony_by_the_means():
     assert result.monotone is True
     assert -1 < result.rho < 0
     assert trend(alphas, [0.9, 0.5, 0.8, 0.7, 0.2, 0.4]).monotone is False
+
+
+class TestTrendWithinBlocks:
+    """Six overlaps, three seeds that share their level, seeded."""
+
+    SEEDS = tuple(np.tile([0, 1, 2], 6))
+
+    def rejected(self, planted: float) -> float:
+        rng = np.random.default_rng(0)
+        alphas, steps = np.repeat(ALPHAS, 3), np.repeat(np.arange(6), 3)
+        found = [
+            trend(
+                alphas,
+                rng.normal(size=18) + np.tile(5 * rng.normal(size=3), 6) - planted * steps,
+                blocks=self.SEEDS,
+            ).p_fall
+            for _ in range(200)
+        ]
+        return float((np.array(found) <= 0.05).mean())
+
+    def test_type_one_error_is_five_percent(self):
+        assert abs(self.rejected(planted=0) - 0.05) < 0.03
+
+    def test_a_planted_fall_is_found_although_seeds_differ_by_more(self):
+        assert self.rejected(planted=0.5) > 0.8
+
+    def test_levels_of_blocks_do_not_count(self):
+        rng = np.random.default_rng(3)
+        alphas, values = np.repeat(ALPHAS, 3), rng.normal(size=18)
+        moved = values + np.tile([0, 100, -100], 6)
+        assert trend(alphas, values, blocks=self.SEEDS) == trend(alphas, moved, blocks=self.SEEDS)
+
+    def test_rho_is_the_mean_over_blocks_of_one_size(self):
+        rng = np.random.default_rng(4)
+        alphas, values = np.repeat(ALPHAS, 3), rng.normal(size=18)
+        each = [
+            scipy_stats.spearmanr(alphas[seed::3], values[seed::3]).statistic for seed in range(3)
+        ]
+        assert trend(alphas, values, blocks=self.SEEDS).rho == pytest.approx(np.mean(each))
+
+    def test_one_block_is_as_none(self):
+        values = [0.9, 0.7, 0.8, 0.4, 0.3, 0.1]
+        assert trend(ALPHAS, values, blocks=[7] * 6) == trend(ALPHAS, values)
+
+
+def test_differences_that_are_rounding_are_none():
+    sums = [0.1 + 0.2, 0.3, 0.3]
+    assert "same at every overlap" in trend([0.0, 0.5, 1.0], sums).reason
+    assert hoa_test(pairs_of([0.1 + 0.2 - 0.3, 0.5, -0.5])).share_positive == pytest.approx(1 / 3)
+
+
+def test_a_pair_without_a_value_is_left_out_of_the_tests():
+    assert hoa_test(pairs_of([0.2, math.nan, 0.1])) == hoa_test(
+        [HoaPair(0.0, 1.0, 0.2), HoaPair(0.0, 3.0, 0.1)]
+    )
 
 
 def test_trend_leaves_out_missing_points_and_needs_three_overlaps():

@@ -1,14 +1,10 @@
-"""Plans of sweeps as data, what they cost, and how cells are dealt out; nothing is trained."""
+"""Plans of sweeps as data, and how cells are dealt out; nothing is trained."""
 
 from __future__ import annotations
 
-import io
-import re
-import sys
 from dataclasses import replace
 
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
 from style_overlap.cli import app
@@ -17,23 +13,24 @@ from style_overlap.errors import UsageError
 from style_overlap.results import read_json, write_json
 from style_overlap.sweep import drive as driving
 from style_overlap.sweep import estimate
-from style_overlap.sweep.command import costs, jobs_of
+from style_overlap.sweep.command import Summary, jobs_of, show_end, sweep
 from style_overlap.sweep.drive import drive
+from style_overlap.sweep.engines import choose
 from style_overlap.sweep.faults import SweepStoppedError
 from style_overlap.sweep.grid import Probes
 from style_overlap.sweep.jobs import Job, Outcome, done_record, failure_of, look
-from style_overlap.sweep.local import environments_of
-from style_overlap.sweep.plan import Cell, Plan, extend_plan, read_plan, short_name
-from style_overlap.sweep.progress import Progress, duration, size
+from style_overlap.sweep.plan import Plan, extend_plan, read_plan, save_plan, short_name
 from sweep_cells import (
-    QUICK,
     Pretender,
     Silent,
     bare_cell,
+    bare_jobs,
     bare_plan,
     make_plan,
+    outcome,
     write_corpus,
     write_done,
+    write_failed,
 )
 
 
@@ -168,6 +165,30 @@ def test_a_second_sweep_extends_the_plan_and_keeps_what_is_there(tmp_path):
     assert extend_plan(tmp_path / "runs", first).alphas_eval == whole.alphas_eval
 
 
+def test_saving_a_plan_into_a_folder_of_runs_adds_to_the_plan_there(tmp_path):
+    runs, elsewhere = tmp_path / "runs", tmp_path / "elsewhere"
+    for folder in (runs, elsewhere):
+        save_plan(folder / "plan.json", bare_plan(2), runs)
+    assert not (elsewhere / ".locks").exists()
+    extend_plan(runs, Plan(bare_plan(4).cells[2:], ("0.0", "0.5", "1.0")))
+    whole = read_plan(runs / "plan.json")
+    # By whatever way somebody comes to it.
+    for other in (runs, elsewhere):
+        save_plan(elsewhere / ".." / "runs" / "plan.json", bare_plan(1), other)
+        assert read_plan(runs / "plan.json") == whole
+    save_plan(runs / "share.json", whole.part("1/2"), runs)
+    save_plan(runs / "share.json", whole.part("2/2"), runs)
+    assert read_plan(runs / "share.json") == whole.part("2/2")
+
+
+def test_a_plan_is_not_saved_over_a_file_that_is_none(tmp_path):
+    path = tmp_path / "results.json"
+    path.write_text('{"kind": "evaluation"}')
+    with pytest.raises(UsageError, match=r"results\.json is no plan.*another file"):
+        save_plan(path, bare_plan(), tmp_path)
+    assert path.read_text() == '{"kind": "evaluation"}'
+
+
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
@@ -210,104 +231,13 @@ def test_a_lock_that_cannot_be_had_is_told_in_one_line(tmp_path):
         extend_plan(tmp_path, bare_plan())
 
 
-# What it costs.
-
-
-def test_time_left_goes_by_finished_cells_of_the_same_recipe_and_their_texts():
-    pace = estimate.Pace()
-    small, large = bare_cell(seed=1), Cell.of({**bare_cell().config, "k": 4}, "data", 200)
-    assert pace.of(small) is None
-    pace.add(small, 30.0)
-    assert pace.of(large) == pytest.approx(60.0)
-    other = bare_cell(model="another")
-    assert pace.of(other) is None
-    assert pace.total([small, large, other]) == (pytest.approx(90.0), 1)
-
-
-def test_disk_goes_by_the_encoders_parameters_and_the_policy(encoder):
-    count = estimate.parameters(str(encoder))
-    assert count is not None
-    import torch
-    from safetensors.torch import load_file
-
-    weights = load_file(encoder / "model.safetensors")
-    assert count == sum(tensor.numel() for tensor in weights.values())
-    assert isinstance(next(iter(weights.values())), torch.Tensor)
-    arguments = {"num_train_epochs": 3.0, "save_total_limit": 2}
-    cells = [bare_cell(model=str(encoder), arguments=arguments, seed=s) for s in range(5)]
-    assert estimate.disk(cells, "none", 1)[0] == 0
-    assert estimate.disk(cells, "last", 1)[0] == 5 * 4 * count
-    assert estimate.disk(cells, "all", 1)[0] == 5 * (4 + 2 * 12) * count
-    assert estimate.disk(cells, "last", 2)[1] == 2 * estimate.disk(cells, "last", 1)[1]
-    assert estimate.disk([bare_cell()], "last", 1) == (None, None)
-
-
-def test_costs_are_told_only_as_far_as_they_are_known(tmp_path):
-    plan = bare_plan(4)
-    told = " ".join(costs(plan, list(plan.cells), tmp_path, keep="last", parallel=2))
-    assert "time: not known before a first cell is finished" in told
-    assert "disk: not known" in told
-    first = jobs_of(plan, tmp_path, keep="last", retry_failed=False)[0]
-    write_done(first, seconds=600.0)
-    told = costs(plan, list(plan.cells[1:]), tmp_path, keep="last", parallel=3)[0]
-    assert told.startswith("time: about 10 min with 3 at once")
-    assert costs(plan, [], tmp_path, keep="last", parallel=1) == ["nothing is left to do"]
-
-
-def timed(plan: Plan, runs, parallel=1) -> str:
-    """What a dry run says of the time."""
-    return costs(plan, list(plan.cells), runs, keep="last", parallel=parallel, timed=True)[0]
-
-
-def test_before_a_cell_is_finished_a_step_of_its_encoder_is_timed(corpus, encoder, tmp_path):
-    plan = make_plan(
-        corpus, [str(encoder), "baseline:tfidf"], probes=Probes(every=0.5, contents=80),
-        arguments={**QUICK, "num_train_epochs": 1e6},
-    )  # fmt: skip
-    told = timed(plan, tmp_path)
-    assert re.match(r"time: about [\d.]+ (min|h|days) with 1 at once, an estimate by", told)
-    assert "one training step and one forward batch of each encoder" in told
-    assert "times the texts of 2 cells" in told
-    assert "and 2 cells of encoders of which none is finished yet" in told  # the baseline's
-    assert "with 2 at once, which share this machine" in timed(plan, tmp_path, parallel=2)
-    assert not list(tmp_path.iterdir())
-    for job in jobs_of(plan, tmp_path, keep="last", retry_failed=False)[1:]:
-        write_done(job, seconds=600.0)
-    told = costs(plan, [plan.cells[0]], tmp_path, keep="last", parallel=1, timed=True)[0]
-    by = "the cells that are finished here"
-    assert told == f"time: about 10 min with 1 at once, an estimate by {by}"
-
-
-def test_an_encoder_that_is_not_on_this_machine_is_not_timed(tmp_path, corpus):
-    told = timed(make_plan(corpus, ["nobody/nothing-at-all"]), tmp_path)
-    assert told.startswith("time: not known before a first cell is finished")
-    assert told.endswith("(nobody/nothing-at-all is not on this machine yet)")
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(5, "5 s"), (300, "5 min"), (9000, "2.5 h"), (260_000, "3.0 days")]
-)
-def test_durations_are_told_as_people_tell_them(seconds, text):
-    assert duration(seconds) == text
-
-
-def test_sizes_are_told_as_people_tell_them():
-    assert [size(n) for n in (12, 5_300, 91_000_000, 100_000_000_000)] == [
-        "12 B", "5.3 kB", "91.0 MB", "100.0 GB"
-    ]  # fmt: skip
-
-
 # Dealing out.
-
-
-def outcome(cell, status, **more):
-    return Outcome(cell.id, status, ran=status != "elsewhere", **more)
 
 
 @pytest.fixture
 def jobs(tmp_path):
     """Four cells to run."""
-    return [Job(cell, tmp_path, ("0.0", "1.0")) for cell in bare_plan(4).cells]
+    return bare_jobs(tmp_path)
 
 
 def test_every_cell_is_run_once_and_a_failure_stops_no_other(jobs):
@@ -325,10 +255,16 @@ def test_every_cell_is_run_once_and_a_failure_stops_no_other(jobs):
 def test_a_finished_cell_never_reaches_the_engine(jobs):
     for job in jobs[:3]:
         write_done(job)
+    write_done(jobs[0], keep="none")
+    weights = [job.folder / "model.safetensors" for job in jobs[:2]]
+    for path in weights:
+        path.touch()
     engine, watcher = Pretender({jobs[3].cell.id: [outcome(jobs[3].cell, "done")]}), Silent()
     found = drive(jobs, engine, watcher)
     assert engine.started == [jobs[3].cell.id]
     assert [found[job.cell.id].ran for job in jobs] == [False, False, False, True]
+    # Weights that nobody keeps, which an end that was cut short has left, go all the same.
+    assert [path.is_file() for path in weights] == [False, True]
 
 
 def test_a_cell_that_runs_elsewhere_is_waited_for_and_run_here_if_that_fails(jobs, monkeypatch):
@@ -371,6 +307,62 @@ def test_cells_that_an_engine_only_queues_are_not_told_to_run(jobs):
     assert watcher.began_ids == [job.cell.id for job in jobs]
 
 
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("{}", "is no record of this cell"),
+        ("[]", "is no record of this cell"),
+        ('["time"]', "is no record of this cell"),
+        ('{"kind": "run", "status": "done"', "is not valid JSON"),
+        ('{"kind": "run", "cell": ID, "status": "done", "training": {}}', "is no record"),
+        ('{"kind": "run", "cell": ID, "status": "running", "error": "x"}', "is no record"),
+        ('{"kind": "run", "cell": "another", "status": "failed", "error": "x"}', "is no record"),
+        ('{"kind": "plan", "cell": ID, "status": "failed", "error": "x"}', "is no record"),
+    ],
+)
+def test_a_record_that_is_none_fails_its_cell_alone_and_is_left_as_it_is(tmp_path, content, told):
+    plan = bare_plan(2)
+    odd, other = bare_jobs(tmp_path, 2)
+    write_failed(odd)
+    odd.record.write_text(content := content.replace("ID", f'"{odd.cell.id}"'))
+    engine = Pretender({other.cell.id: [outcome(other.cell, "done")]})
+    summary = sweep(plan, tmp_path, lambda _: engine, retry_failed=True)
+    ((cell, failed),) = summary.failures
+    assert cell == odd.cell
+    assert str(odd.record) in failed.note
+    assert told in failed.note
+    assert failed.note.endswith("mend it, or move it away to have the cell run again")
+    assert engine.started == [other.cell.id]
+    assert odd.record.read_text() == content
+
+
+def test_the_end_of_a_sweep_gives_advice_that_is_true(jobs, tmp_path, capsys):
+    def told() -> str:
+        show_end(Summary(tuple(zip(cells, failed, strict=True))), tmp_path)
+        return capsys.readouterr().out
+
+    cells = [job.cell for job in jobs[:2]]
+    failed = [outcome(cell, "failed", note="x") for cell in cells]
+    write_done(jobs[0])
+    assert "tracebacks" not in told()
+    (jobs[0].folder / "error.txt").touch()
+    assert "tracebacks: error.txt in their folders" in told()
+    assert "--retry-failed" not in told()
+    write_failed(jobs[1])
+    assert "--retry-failed takes up 1 of 2" in told()
+
+
+def test_an_engine_is_only_started_when_all_else_is_ready(jobs, tmp_path, monkeypatch):
+    def broken(*_):
+        raise ValueError("no pace")
+
+    monkeypatch.setattr(estimate, "pace_of", broken)
+    started = []
+    with pytest.raises(ValueError, match="no pace"):
+        sweep(bare_plan(1), tmp_path, lambda runs: started.append(runs) or Pretender({}))
+    assert not started
+
+
 def test_what_stops_a_sweep_ends_its_engine(jobs):
     engine = Pretender({})
 
@@ -383,76 +375,26 @@ def test_what_stops_a_sweep_ends_its_engine(jobs):
     assert engine.closed
 
 
-# What a person sees.
+def test_options_of_another_engine_are_refused():
+    for given, told in (
+        (("local", None, 1.0, None), "--engine ray, or --workers"),
+        (("local", 0, None, None), "--workers is 0"),
+        (("ray", 2, None, None), "--workers is the local engine's"),
+        (("ray", None, -1.0, None), "--gpus-per-run is -1"),
+        (("slurm", None, None, None), "expected local or ray"),
+    ):
+        with pytest.raises(UsageError, match=told):
+            choose(*given)
 
 
-def test_progress_counts_and_tells_each_end_in_a_line(jobs, monkeypatch):
-    progress = Progress(jobs, lambda: 2, estimate.Pace())
-    shown = io.StringIO()
-    progress._console = Console(file=shown, width=200)
-    assert progress.counts() == "0 of 4 done, 4 left, time left not known yet"
-    progress.began(jobs[0])
-    progress.ended(jobs[0], outcome(jobs[0].cell, "done", seconds=100.0))
-    progress.began(jobs[1])
-    progress.ended(jobs[1], outcome(jobs[1].cell, "failed", note="ValueError: a [bracket]"))
-    assert progress.counts() == "1 of 4 done, 1 failed, 2 left, 2 min to go"
-    lines = shown.getvalue().splitlines()
-    assert "some-encoder k=2 alpha=0.4 seed=0: done in 2 min" in lines[0]
-    assert "failed: ValueError: a [bracket]" in lines[1]
-
-
-def test_the_live_table_lists_what_runs(jobs):
-    progress = Progress(jobs, lambda: 2, estimate.Pace())
-    progress.began(jobs[0])
-    console = Console(width=100, file=io.StringIO())
-    with console.capture() as captured:
-        console.print(progress.table())
-    assert "0 of 4 done" in captured.get()
-    assert "running  some-encoder k=2 alpha=0.4 seed=0" in captured.get()
-
-
-def test_in_a_terminal_the_table_stays_below_what_cells_print(jobs, monkeypatch):
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    terminal = Terminal()
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setattr(sys, "stderr", terminal)
-    progress = Progress(jobs, lambda: 2, estimate.Pace())
-    with progress.shown():
-        progress.began(jobs[0])
-        assert not sys.stderr.isatty()  # so that bars of single cells keep away
-        print("a warning of a cell", file=sys.stderr)
-        progress.ended(jobs[0], outcome(jobs[0].cell, "done", seconds=100.0))
-    assert sys.stderr is terminal
-    shown = terminal.getvalue()
-    places = [
-        shown.index("a warning of a cell"), shown.index("alpha=0.4 seed=0: done in 2 min"),
-        shown.rindex("1 of 4 done, 3 left, 2 min to go"),
-    ]  # fmt: skip
-    assert places == sorted(places)
-    assert shown.count("a warning of a cell") == 1
-
-
-def test_workers_get_a_gpu_each_or_a_share_of_the_cores(monkeypatch):
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    on_cpu = environments_of(3, [], 16)
-    assert [env["OMP_NUM_THREADS"] for env in on_cpu] == ["5", "5", "5"]
-    assert all("CUDA_VISIBLE_DEVICES" not in env for env in on_cpu)
-    assert environments_of(4, [], 2)[0]["OMP_NUM_THREADS"] == "1"
-    on_gpu = environments_of(3, ["4", "6"], 16)
-    assert [env["CUDA_VISIBLE_DEVICES"] for env in on_gpu] == ["4", "6", "4"]
-    monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    assert environments_of(2, [], 16)[0]["OMP_NUM_THREADS"] == "7"
+# Records.
 
 
 def test_a_failure_is_retried_only_as_it_was_when_the_sweep_began(tmp_path):
     (cell,) = bare_plan(1).cells
     plan = Plan((cell,), ("0.0",))
     path = tmp_path / cell.folder / "run.json"
-    write_json(path, {"status": "failed", "error": "x", "cell": cell.id})
+    write_failed(Job(cell, tmp_path, ()))
     (patient,) = jobs_of(plan, tmp_path, keep="last", retry_failed=False)
     (retrying,) = jobs_of(plan, tmp_path, keep="last", retry_failed=True)
     assert look(patient) == Outcome(cell.id, "failed", note="x")
@@ -469,6 +411,6 @@ def test_a_record_that_another_sweep_removes_at_this_moment_is_none(jobs, monkey
 
     monkeypatch.setattr("style_overlap.sweep.jobs.read_json", removed)
     for ask in (look, failure_of, done_record):
-        write_json(jobs[0].record, {"status": "failed", "error": "x"})
+        write_failed(jobs[0])
         assert ask(jobs[0]) is None
         assert not jobs[0].record.exists()

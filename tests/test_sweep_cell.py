@@ -1,35 +1,26 @@
-"""Cells that are really run, in this process and in workers: tiny encoders, an invented corpus."""
+"""Cells that are really run, in this process: tiny encoders, an invented corpus."""
 
 from __future__ import annotations
 
 import errno
 import json
-import os
-import signal
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 from filelock import FileLock
 
-from style_overlap import scoring
-from style_overlap.corpus import load_corpus
-from style_overlap.corpus.floor import cross_overlap
+from style_overlap import evaluation
 from style_overlap.errors import UsageError
-from style_overlap.names import as_alpha
-from style_overlap.report.matrix import build
 from style_overlap.results import read_json, write_json
 from style_overlap.sweep import cell as cells
-from style_overlap.sweep.cell import run
-from style_overlap.sweep.command import sweep
-from style_overlap.sweep.drive import drive
+from style_overlap.sweep.cell import record_lost, run
 from style_overlap.sweep.faults import SweepStoppedError
 from style_overlap.sweep.grid import Probes, settings_of
 from style_overlap.sweep.jobs import Job, failure_of
-from style_overlap.sweep.local import InProcess, Workers, environments_of
 from style_overlap.trainers.classifier import TrainingError, train
-from sweep_cells import Silent, make_plan, write_corpus
+from sweep_cells import make_plan, write_corpus
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +74,7 @@ def test_a_finished_cell_is_not_run_again(job):
     assert {path.name: path.stat().st_mtime_ns for path in job.folder.iterdir()} == before
 
 
-def test_a_training_that_was_finished_by_hand_is_only_measured(job, monkeypatch):
+def test_a_training_that_was_finished_by_hand_is_only_measured(job):
     train(settings_of(job.cell, job.folder))
     weights = (job.folder / "model.safetensors").stat().st_mtime_ns
     record = read_json(job.folder / "style_overlap.json")
@@ -136,9 +127,14 @@ def test_overlaps_that_are_asked_for_later_are_scored_without_training_again(job
     run(replace(job, alphas_eval=("0.0", "1.0")))
     before = read_json(job.record)
     weights = (job.folder / "model.safetensors").stat().st_mtime_ns
+    write_json(job.record, {**before, "time": {"seconds": 7200.0}})
     more = replace(job, alphas_eval=("0.0", "0.35", "1.0"))
-    assert run(more).ran
+    outcome = run(more)
+    assert outcome.ran
+    assert outcome.seconds < 600  # what was done now, while the record has what the training took
     after = read_json(job.record)
+    assert after["time"] == {"seconds": 7200.0}
+    after["time"] = before["time"]
     assert [t["alpha_eval"] for t in after["evaluation"]["tasks"].values()] == [
         "0.0", "0.35", "1.0"
     ]  # fmt: skip
@@ -150,7 +146,48 @@ def test_overlaps_that_are_asked_for_later_are_scored_without_training_again(job
     assert (gone.status, gone.ran, gone.lacks) == ("done", False, ("0.5",))
 
 
-@pytest.mark.case(12)
+@pytest.mark.parametrize("name", ["float32", "bfloat16"])
+def test_further_overlaps_are_scored_in_the_number_format_of_the_record(job, monkeypatch, name):
+    run(job)
+    record = read_json(job.record)
+    record["evaluation"]["model"]["model_dtype"] = name
+    write_json(job.record, record)
+    scored, evaluate = [], evaluation.evaluate
+
+    def noted(*words, **options):
+        scored.append(evaluate(*words, **options))
+        return scored[-1]
+
+    monkeypatch.setattr(evaluation, "evaluate", noted)
+    assert run(replace(job, alphas_eval=("0.35",))).status == "done"
+    assert [one["model"]["model_dtype"] for one in scored] == [name]
+
+
+@pytest.mark.parametrize("by", ["an error", "the end of its process"])
+def test_scoring_that_fails_leaves_a_traceback_and_the_record_and_is_tried_again(
+    job, monkeypatch, by
+):
+    def broken(*_, **__):
+        raise ValueError("no such overlap")
+
+    run(job)
+    before = job.record.read_bytes()
+    more = replace(job, alphas_eval=("0.35",))
+    if by == "an error":
+        monkeypatch.setattr(evaluation, "evaluate", broken)
+        failed, details = run(more), "Traceback"
+        monkeypatch.undo()
+    else:
+        failed, details = record_lost(more, "signal 9", "the log's end"), "the log's end"
+    assert failed.status == "failed"
+    assert failed.note.endswith("the same command tries it again)")
+    assert details in (job.folder / "error.txt").read_text()
+    assert job.record.read_bytes() == before
+    again = run(more)
+    assert (again.status, again.ran) == ("done", True)
+    assert not (job.folder / "error.txt").exists()
+
+
 def test_a_failure_is_recorded_and_only_tried_again_when_asked_to(job, monkeypatch):
     def broken(*_, **__):
         raise TrainingError("the loss is nan at step 3 of 9, learning rate 1e+06: give a lower one")
@@ -217,7 +254,7 @@ def test_a_full_disk_stops_the_sweep_and_marks_no_cell_as_failed(job, monkeypatc
             raise fault from OSError(errno.EDQUOT, "Disk quota exceeded")
         raise fault
 
-    monkeypatch.setattr("style_overlap.evaluation.evaluate", full)
+    monkeypatch.setattr(evaluation, "evaluate", full)
     with pytest.raises(SweepStoppedError, match=r"no space is left in .*; the same command"):
         run(job)
     assert not job.record.exists()
@@ -236,97 +273,23 @@ def test_a_folder_that_cannot_be_written_to_stops_the_sweep(job, monkeypatch):
         run(job)
 
 
-def test_a_file_of_the_encoder_that_may_not_be_read_fails_its_cells_only(job, monkeypatch):
+def test_a_disk_that_is_found_full_afterwards_stops_the_sweep_whatever_the_error(job, monkeypatch):
+    def broken(*_, **__):
+        raise RuntimeError("a writer that says nothing of space")
+
+    monkeypatch.setattr("style_overlap.trainers.classifier.train", broken)
+    usage = shutil.disk_usage(job.runs.parent)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage._replace(free=1000))
+    with pytest.raises(SweepStoppedError, match="no space is left"):
+        run(job)
+    assert not job.record.exists()
+
+
+@pytest.mark.parametrize("folder", ["models", "runs-models"])
+def test_a_file_of_the_encoder_that_may_not_be_read_fails_its_cells_only(job, monkeypatch, folder):
     def denied(*_, **__):
-        raise PermissionError(errno.EACCES, "Permission denied", "/models/x/model.safetensors")
+        path = job.runs.parent / folder / "model.safetensors"
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
     monkeypatch.setattr("style_overlap.trainers.classifier.train", denied)
     assert run(job).status == "failed"
-
-
-# Baselines.
-
-
-def test_the_baseline_scores_what_the_floor_of_the_corpus_audit_scores(corpus, tmp_path):
-    alphas = tuple(map(as_alpha, ("0.0", "0.4", "1.0")))
-    plan = make_plan(corpus, ["baseline:tfidf"], ks=(3,), alphas=alphas, seeds=(1,))
-    summary = sweep(plan, tmp_path / "runs", lambda _: InProcess())
-    assert [outcome.status for _, outcome in summary.outcomes] == ["done"] * 3
-    floor = cross_overlap(load_corpus(corpus), 3, 1, alphas)
-    for cell, _ in summary.outcomes:
-        tasks = read_json(tmp_path / "runs" / cell.folder / "run.json")["evaluation"]["tasks"]
-        scored = {task["alpha_eval"]: task["acc"] for task in tasks.values()}
-        expected = floor.accuracy[cell.config["alpha"]]
-        assert {alpha: scored[alpha] for alpha in expected} == pytest.approx(expected)
-
-
-def test_a_baselines_record_has_the_shape_of_an_encoders(corpus, encoder, tmp_path):
-    plan = make_plan(corpus, [str(encoder), "baseline:tfidf"], alphas=("0.4",), contents=80)
-    runs = tmp_path / "runs"
-    sweep(plan, runs, lambda _: InProcess())
-    ours, theirs = (read_json(runs / cell.folder / "run.json") for cell in plan.cells)
-    assert ours.keys() == theirs.keys()
-    assert ours["training"]["data"] == theirs["training"]["data"]
-    assert ours["training"]["config"].keys() == theirs["training"]["config"].keys()
-    for name, task in theirs["evaluation"]["tasks"].items():
-        same = ours["evaluation"]["tasks"][name]
-        assert task.keys() == same.keys()
-        for key in ("alpha_eval", "realised_alpha", "corpus_fingerprint", "data_fingerprint",
-                    "styles", "documents"):  # fmt: skip
-            assert task[key] == same[key]
-        assert {c: n for c, (_, n) in task["credit"].items()} == {
-            c: n for c, (_, n) in same["credit"].items()
-        }
-        sums = [sum(column) for column in zip(*task["credit"].values(), strict=True)]
-        assert sums[0] / sums[1] == pytest.approx(task["acc"])
-        credit = [got / n for got, n in task["credit"].values() for _ in range(int(n))]
-        assert len(credit) == task["documents"]
-    matrices = build({"x": theirs["evaluation"]})
-    assert [matrix.encoder for matrix in matrices.matrices] == ["baseline:tfidf"]
-    assert scoring.accuracy([[0.0, 1.0]], [1]) == 1
-
-
-# Workers.
-
-
-def test_workers_leave_the_same_records_as_this_process(corpus, encoder, tmp_path):
-    plan = make_plan(corpus, [str(encoder), "baseline:tfidf"])
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        sweep(plan, tmp_path / "a", lambda _: InProcess())
-    finally:
-        torch.set_num_threads(threads)
-    one_thread = [{**env, "OMP_NUM_THREADS": "1"} for env in environments_of(2, [], 2)]
-    summary = sweep(plan, tmp_path / "b", lambda runs: Workers(runs, one_thread))
-    assert all(outcome.ran for _, outcome in summary.outcomes)
-    for cell in plan.cells:
-        a, b = (read_json(tmp_path / r / cell.folder / "run.json") for r in ("a", "b"))
-        assert without_times(a) == without_times(b)
-
-
-def without_times(record):
-    """A record without what the clock said."""
-    training = {name: value for name, value in record["training"].items() if name != "time"}
-    return {**record, "training": training, "time": None}
-
-
-def test_a_worker_that_dies_fails_its_cell_and_no_other(corpus, tmp_path):
-    plan = make_plan(corpus, ["baseline:tfidf"], alphas=(0, "0.5", 1))
-    runs = tmp_path / "runs"
-    engine = Workers(runs, environments_of(1, [], 1))
-    jobs = [Job(cell, runs, plan.alphas_eval) for cell in plan.cells]
-    runs.mkdir()
-    start, killed = engine.start, []
-
-    def start_and_kill(job):
-        start(job)
-        if not killed:
-            killed.append(job.cell.id)
-            os.kill(engine._workers[0].process.pid, signal.SIGKILL)
-
-    engine.start = start_and_kill
-    found = drive(jobs, engine, Silent())
-    assert [found[job.cell.id].status for job in jobs] == ["failed", "done", "done"]
-    assert found[killed[0]].note == "the process ended with signal 9 (SIGKILL)"
-    assert read_json(jobs[0].record)["error"] == found[killed[0]].note

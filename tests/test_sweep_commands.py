@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -80,20 +81,26 @@ def states(runs: Path) -> dict[str, tuple[str, int]]:
 
 @pytest.mark.case(10)
 def test_a_sweep_that_was_killed_loses_no_finished_cell_and_repeats_none(words, start, tmp_path):
-    runs = tmp_path / "runs"
+    runs, undisturbed = tmp_path / "runs", tmp_path / "undisturbed"
+    words = [*words, "--set", "num_train_epochs=20"]
     killed = start(words)
     wait_for(runs, "*/run.json", killed)  # one is finished,
-    wait_for(runs, "*/style_overlap_plan.json", killed)  # the other has begun
+    wait_for(runs, "*/checkpoint-*", killed)  # the other has come some way
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
     before = states(runs)
     assert len(before) == 1
+    assert list(runs.glob("*/checkpoint-*"))
     done = finish(words)
     assert done.returncode == 0, done.stderr
     assert "2 of 2 cells done" in done.stdout
     after = states(runs)
     assert len(after) == 2
     assert {name: after[name] for name in before} == before
+    assert finish(words, "--output", str(undisturbed)).returncode == 0
+    for name in after:
+        one, other = (folder / name / "model.safetensors" for folder in (runs, undisturbed))
+        assert one.read_bytes() == other.read_bytes()
     # Nothing is left to do.
     again = finish(words)
     assert again.returncode == 0
@@ -142,20 +149,29 @@ def test_a_dry_run_writes_nothing_and_a_saved_plan_is_run_in_parts(words, tmp_pa
     assert "-a1.0-" in name
 
 
+@pytest.mark.case(12)
 def test_a_failing_cell_is_told_in_a_table_and_taken_up_when_asked(words, tmp_path):
+    runs = tmp_path / "runs"
     broken = [*words, "--alphas", "0", "--set", "max_grad_norm=0", "learning_rate=1e30"]
     failed = finish(broken, "--model", "baseline:tfidf")
     assert failed.returncode == 1, failed.stderr
     assert "Traceback" not in failed.stdout + failed.stderr
     assert "2 of 4 cells done" in failed.stdout
-    assert "TrainingError" in failed.stdout
-    counts = sorted(status for status, _ in states(tmp_path / "runs").values())
+    told = " ".join(failed.stdout.replace("│", " ").split())
+    assert re.search(r"TrainingError: .* step \d+ .*learning rate [\d.]+e\+\d+", told), told
+    assert "--retry-failed takes up 2 of 2" in told
+    records = [read_json(path) for path in runs.glob("*/run.json")]
+    for record in (record for record in records if record["status"] == "failed"):
+        assert re.search(r" step \d+ .*learning rate [\d.]+e\+\d+", record["error"])
+    # What came of it is no checkpoint.
+    assert not list(runs.glob("*/style_overlap.json"))
+    counts = sorted(status for status, _ in states(runs).values())
     assert counts == ["done", "done", "failed", "failed"]
-    before = states(tmp_path / "runs")
+    before = states(runs)
     assert finish(broken, "--model", "baseline:tfidf").returncode == 1
-    assert states(tmp_path / "runs") == before
+    assert states(runs) == before
     assert finish(broken, "--model", "baseline:tfidf", "--retry-failed").returncode == 1
-    after = states(tmp_path / "runs")
+    after = states(runs)
     assert {n for n in after if after[n] != before[n]} == {
         name for name, (status, _) in before.items() if status == "failed"
     }

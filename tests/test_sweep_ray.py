@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,26 +15,12 @@ from style_overlap.errors import UsageError
 from style_overlap.results import read_json
 from style_overlap.sweep import ray as engine
 from style_overlap.sweep.command import sweep
-from style_overlap.sweep.engines import choose
 from style_overlap.sweep.jobs import Job
 from style_overlap.sweep.local import InProcess
 from style_overlap.sweep.ray import RayEngine
-from sweep_cells import bare_plan, make_plan, write_corpus
-from test_sweep_cell import without_times
+from sweep_cells import bare_jobs, bare_plan, make_plan, without_times, write_corpus
 
 SMALL = 80_000_000  # bytes of a node's object store
-
-
-def test_options_of_another_engine_are_refused():
-    for given, told in (
-        (("local", None, 1.0, None), "--engine ray, or --workers"),
-        (("local", 0, None, None), "--workers is 0"),
-        (("ray", 2, None, None), "--workers is the local engine's"),
-        (("ray", None, -1.0, None), "--gpus-per-run is -1"),
-        (("slurm", None, None, None), "expected local or ray"),
-    ):
-        with pytest.raises(UsageError, match=told):
-            choose(*given)
 
 
 def test_ray_that_is_not_installed_is_told(monkeypatch):
@@ -47,6 +34,29 @@ def test_a_node_that_does_not_share_the_folder_stops_the_sweep(tmp_path):
     told = engine._run(Job(cell, tmp_path / "elsewhere", ("0.0",)), ".")
     assert "storage that all nodes of the cluster share" in str(told)
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_an_error_of_a_task_is_told_by_its_cause(tmp_path):
+    errors = pytest.importorskip("ray.exceptions", reason="ray is not installed")
+    place = {"proctitle": "p", "pid": 1, "ip": "127.0.0.1"}
+    cause = ValueError("the corpus is gone\nfrom here")
+    for error, told in (
+        (errors.RayTaskError("_run", "heading", cause, **place), "ValueError: the corpus is gone"),
+        (errors.WorkerCrashedError(), "WorkerCrashedError: The worker died"),
+    ):
+
+        def get(_, error=error):
+            raise error
+
+        (job,) = bare_jobs(tmp_path, 1)
+        running = RayEngine.__new__(RayEngine)
+        running._running = {"task": job}
+        running._ray = SimpleNamespace(
+            wait=lambda tasks, num_returns: (tasks, []), get=get, exceptions=errors
+        )
+        assert running.finished().note.startswith(told)
+        assert read_json(job.record)["error"].startswith(told)
+        job.record.unlink()
 
 
 @pytest.fixture

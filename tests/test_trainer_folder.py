@@ -120,6 +120,7 @@ def test_what_cannot_be_trained_is_refused_before_anything_is_written(settings, 
         ({"contents": 3}, "--contents is 3"),
         ({"dropout": 1.0}, "--dropout is 1.0"),
         ({"early_stopping": 0}, "--early-stopping is 0"),
+        ({"max_length": 0}, "--max-length is 0: expected a whole number of at least 3"),
         ({"dtype": "int8"}, "dtype is 'int8'"),
         ({"arguments": {"eval_strategy": "sometimes"}}, "TrainingArguments: sometimes"),
     ]:

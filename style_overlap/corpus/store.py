@@ -9,21 +9,17 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
+from style_overlap.corpus.columns import Columns, data_set, fingerprint
 from style_overlap.corpus.parallel import ParallelCorpus
 from style_overlap.errors import UsageError
 from style_overlap.results import digest, file_digest, read_json, write_json
-
-if TYPE_CHECKING:
-    import datasets
-    import pyarrow as pa
 
 FORMAT = 1
 """Layout of a cache entry: raised when an older entry could be misread."""
@@ -32,11 +28,8 @@ RULES = 1
 """Version of cleaning, alignment, chunking and grouping, part of every recipe's settings: raised
 with each change to them, so that no cache serves the texts of older rules."""
 
-_AT_ONCE = 4096  # values of an Arrow column
 _META = "corpus.json"
 _TABLE = "table"
-
-Columns: TypeAlias = "Mapping[str, Sequence[Any]] | pa.Table"
 
 
 @dataclass(frozen=True)
@@ -107,30 +100,6 @@ def load(recipe: Recipe, root: Path) -> ParallelCorpus:
     return corpus
 
 
-def fingerprint(columns: Columns, settings: Mapping[str, Any]) -> str:
-    """SHA-256 (hex) of a corpus' columns and settings: the same on every machine."""
-    sha = hashlib.sha256(digest(settings).encode())
-    names = getattr(columns, "column_names", columns)
-    for name in names:
-        values = columns[name]
-        sha.update(digest([name, len(values)]).encode())
-        for value in _plain(values):
-            data = str(value).encode()
-            # its length too: "ab", "c" is not "a", "bc"
-            sha.update(len(data).to_bytes(8, "big") + data)
-    return sha.hexdigest()
-
-
-def _plain(values: Any) -> Iterator[Any]:
-    """The values of a column, those of an Arrow one a few thousand at a time."""
-    if not hasattr(values, "iterchunks"):
-        yield from values
-        return
-    for chunk in values.iterchunks():
-        for start in range(0, len(chunk), _AT_ONCE):
-            yield from chunk.slice(start, _AT_ONCE).to_pylist()
-
-
 def _read(recipe: Recipe, entry: Path) -> ParallelCorpus | None:
     """The corpus in a cache entry, or None where there is none or it is damaged."""
     if not entry.exists():
@@ -163,7 +132,7 @@ def _write(recipe: Recipe, entry: Path, columns: Columns, dropped: Mapping[str, 
     try:
         temporary.mkdir()
         with _no_progress_bars():
-            _table(columns).save_to_disk(str(temporary / _TABLE))
+            data_set(columns).save_to_disk(str(temporary / _TABLE))
         meta = {
             "fingerprint": fingerprint(columns, recipe.settings),
             "settings": recipe.settings,
@@ -197,18 +166,6 @@ def _scratch(recipe: Recipe, entry: Path, root: Path) -> Iterator[Path]:
             raise
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _table(columns: Columns) -> datasets.Dataset:
-    import datasets
-
-    if not isinstance(columns, Mapping):
-        # a fingerprint of its own: `datasets` would pickle and hash the table to make one
-        return datasets.Dataset(columns, fingerprint="corpus")
-    features = datasets.Features(
-        {name: datasets.Value("int64" if name == "group" else "string") for name in columns}
-    )
-    return datasets.Dataset.from_dict(dict(columns), features=features)
 
 
 def _table_digest(entry: Path) -> str:

@@ -90,7 +90,7 @@ def probe(
     Args:
         encoder: in fp32: rounding to bf16 is about as large as what content leaves in h.
         corpus: contents and their versions.
-        pairs: pairs of versions, say ``seen_pairs(encoder, corpus)``.
+        pairs: pairs of versions, say ``seen_pairs(encoder.labels)``.
         features: which vectors to probe, for example ``Feature()`` for h and
             ``Feature("last", "cls")``.
         data_seed: the classifier's, so that no projector is tested on what the classifier saw.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from style_overlap.names import alpha_text
 from style_overlap.report import shape
 from style_overlap.report.matrix import Matrix
 from style_overlap.report.records import Records
+from style_overlap.results import RUN_NAME
 
 
 @dataclass(frozen=True, order=True)
@@ -27,13 +29,17 @@ def absent(records: Records, matrices: Iterable[Matrix]) -> tuple[list[Matrix], 
     """Tell the matrices what they lack.
 
     A planned or failed cell belongs to the matrices that no setting of it contradicts. Without a
-    plan, an overlap that one seed of a matrix has is missed in its other seeds.
+    plan, an overlap that one seed of a matrix has is missed in its other seeds. What has a figure
+    by one record is not absent by another.
 
     Returns:
         The matrices with ``absent`` filled in, and all that is absent, whether it belongs to a
         matrix or not.
     """
-    filled = [replace(matrix, absent=dict(matrix.absent)) for matrix in matrices]
+    filled = [
+        replace(matrix, absent={t: w for t, w in matrix.absent.items() if not _measured(matrix, t)})
+        for matrix in matrices
+    ]
     loose: set[Absent] = set()
     for config, why in _unfinished(records):
         training = (alpha_text(config["alpha"]), int(config["seed"]))
@@ -64,14 +70,19 @@ def _unfinished(records: Records) -> list[tuple[Mapping[str, Any], str]]:
         if run["status"] == "failed":
             told = " ".join(str(run.get("error") or "no reason recorded").split())
             found.append((run["config"], f"failed: {told}"))
-    for plan in records.plans.values():
+    for path, plan in records.plans.items():
         cells = plan.get("cells")
         found += [
-            (cell["config"], "missing: planned, not run yet")
+            (cell["config"], f"missing: {_why_planned(records, Path(path).parent, cell)}")
             for cell in (cells if isinstance(cells, list) else [])
             if isinstance(cell, dict) and str(cell.get("id")) not in ended and "config" in cell
         ]
     return [(config, why) for config, why in found if _is_training(config)]
+
+
+def _why_planned(records: Records, runs: Path, cell: Mapping[str, Any]) -> str:
+    record = str(runs / str(cell.get("folder")) / RUN_NAME)
+    return "its record cannot be read" if record in records.failed else "planned, not run yet"
 
 
 def _is_training(config: Any) -> bool:

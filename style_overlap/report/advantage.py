@@ -1,8 +1,10 @@
-"""The high-overlap advantage of one matrix: its pairs, the tests over them, and its interval."""
+"""The high-overlap advantage of one matrix: its pairs, what drives it, the tests, its interval."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -10,32 +12,56 @@ from style_overlap import bootstrap, stats
 from style_overlap.bootstrap import Interval, Scores
 from style_overlap.names import as_alpha
 from style_overlap.report.matrix import Matrix
-from style_overlap.stats import Alpha, HoaTest, MeanSd
+from style_overlap.stats import Alpha, HoaPair, HoaTest, MeanSd
 
 
 @dataclass(frozen=True)
 class Advantage:
-    """High-overlap advantage (Eq. 2) of one matrix.
+    """High-overlap advantage (Eq. 2) of one matrix; a figure is computed when it is asked for."""
 
-    Attributes:
-        pairs: by (low, high): mean and sd over seeds, each seed's advantage taken first.
-        test: over the pairs' means.
-        interval: bootstrap interval of the mean over pairs, contents drawn with replacement.
-    """
+    matrix: Matrix
 
-    pairs: dict[tuple[str, str], MeanSd]
-    test: HoaTest
-    interval: Interval
+    @cached_property
+    def pairs(self) -> dict[tuple[str, str], MeanSd]:
+        """By (low, high): mean and sd over seeds, each seed's advantage taken first."""
+        return self.matrix.hoa_by_seed()
+
+    @cached_property
+    def test(self) -> HoaTest:
+        """Over the pairs' means."""
+        return stats.hoa_test(self.matrix.hoa())
+
+    @property
+    def mean(self) -> MeanSd:
+        """The mean over pairs: its mean and sd over the seeds that have every pair."""
+        return self._over_seeds(lambda pair: pair.hoa)
+
+    @property
+    def training(self) -> MeanSd:
+        """What training at the higher overlap has to do with it, see ``stats.HoaPair``."""
+        return self._over_seeds(lambda pair: np.nan if pair.training is None else pair.training)
+
+    @property
+    def test_sets(self) -> MeanSd:
+        """The rest: by how much the test set at the lower overlap of a pair is the easier one."""
+        return self._over_seeds(
+            lambda pair: np.nan if pair.training is None else pair.hoa - pair.training
+        )
+
+    @cached_property
+    def interval(self) -> Interval:
+        """Bootstrap interval of the mean over pairs, contents drawn with replacement."""
+        return _interval(self.matrix)
 
     @property
     def reasons(self) -> list[str]:
         """Why figures are not given."""
         return list(dict.fromkeys(t for t in (self.test.reason, self.interval.reason) if t))
 
-
-def advantage(matrix: Matrix) -> Advantage:
-    """Test the high-overlap advantage of a matrix."""
-    return Advantage(matrix.hoa_by_seed(), stats.hoa_test(matrix.hoa()), _interval(matrix))
+    def _over_seeds(self, figure: Callable[[HoaPair], float]) -> MeanSd:
+        of_seeds = self.matrix.hoa_of_seeds().values()
+        whole = [found for found in of_seeds if 0 < len(found) == len(self.pairs)]
+        return stats.mean_sd([np.mean([figure(pair) for pair in found]) for found in whole])
 
 
 def _interval(matrix: Matrix) -> Interval:

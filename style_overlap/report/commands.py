@@ -43,18 +43,51 @@ def probes(records: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
 
 def _probed(record: Mapping[str, Any]) -> tuple[str, ...]:
     """The options of a probe."""
+    trained = record["checkpoint"].get("config") or {}
     sources = {row["source"] for row in record["summary"]}
     sets = {row["set"] for row in record["summary"]}
-    words = [f"--{name}" for name in ("base", "untrained") if name in sources]
+    words = _features(record)
+    words += [f"--{name}" for name in ("base", "untrained") if name in sources]
     words += ["--bow"] if "bag of words" in sources else []
     words += ["--unseen"] if "unseen" in sets else []
     if "chosen" in sets and record["rows"]:
         words += ["--versions", record["rows"][0]["a"], record["rows"][0]["b"]]
+    elif not (record.get("model") or {}).get("labels"):
+        seen = {row[side] for row in record["rows"] if row["set"] == "seen" for side in "ab"}
+        words += ["--k", str(len(seen))] if len(seen) > 2 else []
     for name in ("contents", "limit"):
         words += [f"--{name}", str(record[name])] if record.get(name) is not None else []
     if isinstance(record.get("seeds"), list):
         words += ["--seeds", str(len(record["seeds"]))]
+    words += _corpus(record, trained)
+    if record.get("dtype") not in (None, "float32"):
+        words += ["--dtype", str(record["dtype"])]
     return tuple(printable(word, 300) for word in words)
+
+
+def _features(record: Mapping[str, Any]) -> list[str]:
+    """Which layers, where they are not those that a probe takes by itself, and how pooled."""
+    names = (record.get("config") or {}).get("layers")
+    parts = [str(name).partition("/") for name in (names if isinstance(names, list) else [])]
+    layers, pooled = [part[0] for part in parts], [part[2] for part in parts if part[2]]
+    default = ["h", "last"] if (record.get("model") or {}).get("labels") else ["last"]
+    words = [w for layer in layers for w in ("--layer", layer)] if layers != default else []
+    return [*words, *(["--pooling", pooled[0]] if pooled else [])]
+
+
+def _corpus(record: Mapping[str, Any], trained: Mapping[str, Any]) -> list[str]:
+    """The corpus and its splits, where they are not those that the checkpoint was trained on."""
+    told = (record.get("config") or {}).get("corpus")
+    told = told if isinstance(told, Mapping) else {}
+    found = {"corpus": told.get("spec"), "chunk_verses": told.get("chunk_verses"),
+             "data_seed": record.get("data_seed")}  # fmt: skip
+    own = {"corpus": "bible", "chunk_verses": 5, "data_seed": 0, **trained}
+    return [
+        word
+        for name, value in found.items()
+        if value is not None and value != own[name]
+        for word in (f"--{name.replace('_', '-')}", str(value))
+    ]
 
 
 def _sweep(studies: list[Study]) -> str:
@@ -102,9 +135,7 @@ def _probe(probe: Mapping[str, Any] | None) -> list[list[str]]:
         words.append(["--probe-every", str(probe["every"])])
     if probe.get("contents") is not None:
         words.append(["--probe-contents", str(probe["contents"])])
-    if isinstance(probe.get("seeds"), list):
-        words.append(["--probe-seeds", str(len(probe["seeds"]))])
-    elif isinstance(probe.get("seeds"), int):
+    if probe.get("seeds") is not None:
         words.append(["--probe-seeds", str(probe["seeds"])])
     if probe.get("retrieval") is False:
         words.append(["--no-retrieval"])

@@ -11,6 +11,8 @@ from style_overlap.corpus.evidence import AlignmentReport, refusal_text
 from style_overlap.corpus.giveaway import RAW, USED, GiveawayReport
 from style_overlap.corpus.natural import Overlap
 from style_overlap.corpus.partial import Plan
+from style_overlap.report import heatmaps
+from style_overlap.report.figures import ALPHA_EVAL, drawing, heading
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -145,11 +147,12 @@ def giveaway_figure(report: GiveawayReport) -> Figure:
     """The giveaway audit in one picture: cues beside the bag-of-words matrix."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(11, 4.2), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    _bars(left, report)
-    _floor(right, report)
-    figure.suptitle(f"{report.corpus}: {', '.join(report.styles)}", fontsize=12)
+    with drawing():
+        figure = Figure(figsize=(11, 4.2), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        _bars(left, report)
+        _floor(right, report)
+        heading(figure, f"{report.corpus}: {', '.join(report.styles)}")
     return figure
 
 
@@ -165,7 +168,8 @@ def _bars(axes: Axes, report: GiveawayReport) -> None:
         axes.bar_label(bars, fmt="%.0f", padding=6, fontsize=8)
     chance = 100 * report.chance
     axes.axvline(chance, color="black", linestyle="--", linewidth=1)
-    axes.text(chance, -0.75, "chance", ha="center", fontsize=8)
+    above = axes.get_xaxis_transform()  # whatever the number of cues
+    axes.text(chance, 1.01, "chance", transform=above, ha="center", va="bottom", fontsize=8)
     axes.set_yticks(places, cues)
     axes.invert_yaxis()
     axes.set_xlim(0, 108)
@@ -179,16 +183,14 @@ def _floor(axes: Axes, report: GiveawayReport) -> None:
     values = np.array([[100 * report.floor[r].get(c, np.nan) for c in columns] for r in rows])
     values = values.reshape(len(rows), len(columns))
     chance = 100 * report.chance
-    axes.imshow(values, cmap="cividis", vmin=chance, vmax=100, aspect="auto")
-    axes.set_xticks(range(len(columns)), columns)
-    axes.set_yticks(range(len(rows)), rows)
-    axes.set_xlabel(r"evaluated at content overlap $\alpha_\mathrm{eval}$")
+    heatmaps.cells(axes, values, chance, 100)
+    heatmaps.ticks(axes, columns, rows)
+    axes.set_xlabel(ALPHA_EVAL)
     axes.set_ylabel(r"trained at $\alpha_\mathrm{train}$")
-    axes.set_title("bag of words: accuracy (%)", fontsize=10)
+    axes.set_title("bag of words: accuracy (%)")
     for (i, j), value in np.ndenumerate(values):
         if not np.isnan(value):
-            color = "white" if value < (chance + 100) / 2 else "black"
-            axes.text(j, i, f"{value:.1f}", ha="center", va="center", fontsize=9, color=color)
+            heatmaps.write_number(axes, i, j, f"{value:.1f}", value < (chance + 100) / 2)
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from style_overlap.report.figures import INK, MARKS, Mark, drawing, percent_axis, plain, tidy
+from style_overlap.report.figures import (
+    INK,
+    MARKS,
+    Mark,
+    drawing,
+    mark,
+    percent_axis,
+    plain,
+    tidy,
+)
 from style_overlap.report.lineplots import SETS_SHOWN, chance, legend, line, split
 from style_overlap.report.retrieval_table import features
 from style_overlap.report.trajectories import Measure, Trajectories, of_kind
@@ -18,7 +27,11 @@ _ACCURACY = {"matched": "matched overlap", "fully_shared": "fully shared"}
 
 
 def dynamics(found: Trajectories) -> Figure:
-    """Retrieval, accuracy and loss over training: columns alpha_train, rows what is measured."""
+    """Retrieval, accuracy and loss over training: columns alpha_train, rows what is measured.
+
+    Args:
+        found: looks, of which at least one has a figure.
+    """
     from matplotlib.figure import Figure
 
     measures = found.measures()
@@ -45,10 +58,10 @@ def _trajectory(
     axes: Axes, found: Trajectories, alpha: str, measures: Sequence[Measure], *, first: bool
 ) -> None:
     kind = measures[0][0]
-    for measure, mark in zip(measures, _marks(measures), strict=True):
+    for measure, look in zip(measures, _marks(measures), strict=True):
         values = [(epoch, value) for _, epoch, value in found.series(alpha, measure)]
         scale = 1 if kind == "loss" else 100
-        line(axes, *split(values), mark, _measured(measure), scale=scale)
+        line(axes, *split(values), look, _measured(measure), scale=scale)
     if kind == "loss":
         axes.set_ylabel("training loss (nats)" if first else "")
         tidy(axes)
@@ -63,16 +76,14 @@ def _marks(measures: Sequence[Measure]) -> list[Mark]:
     if measures[0][0] == "loss":
         return [Mark(INK, "X", "-")]
     if measures[0][0] == "accuracy":
-        return [
-            Mark(m.color, m.marker, m.dashes) for m, _ in zip(MARKS[2:], measures, strict=False)
-        ]
+        return [mark(2 + place) for place in range(len(measures))]
     kinds = list(dict.fromkeys(measure[1] for measure in measures))
     sets = list(dict.fromkeys(measure[2] for measure in measures))
     return [
         Mark(
-            MARKS[kinds.index(kind) % len(MARKS)].color,
-            MARKS[(kinds.index(kind) + len(kinds) * sets.index(chosen)) % len(MARKS)].marker,
-            MARKS[sets.index(chosen)].dashes,
+            mark(kinds.index(kind)).color,
+            mark(kinds.index(kind) + len(kinds) * sets.index(chosen)).marker,
+            MARKS[sets.index(chosen) % len(MARKS)].dashes,
         )
         for _, kind, chosen in measures
     ]

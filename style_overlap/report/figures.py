@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import io
 import re
+import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from style_overlap.report.wording import printable
 from style_overlap.results import write_bytes, write_text
@@ -47,6 +48,8 @@ _STYLE: dict[Any, Any] = {
 
 _UNDATED = {"Date": None, "Creator": None}
 
+Dashes: TypeAlias = str | tuple[int, tuple[float, ...]]
+
 
 @dataclass(frozen=True)
 class Mark:
@@ -54,7 +57,7 @@ class Mark:
 
     color: str
     marker: str
-    dashes: str
+    dashes: Dashes
 
 
 MARKS = (
@@ -62,10 +65,16 @@ MARKS = (
     Mark("#d55e00", "s", "--"),
     Mark("#009e73", "^", "-."),
     Mark("#b0508f", "D", ":"),
-    Mark("#7a6a00", "v", (0, (5, 1, 1, 1, 1, 1))),  # type: ignore[arg-type]
-    Mark("#5b5bd6", "P", (0, (7, 2))),  # type: ignore[arg-type]
+    Mark("#7a6a00", "v", (0, (5, 1, 1, 1, 1, 1))),
+    Mark("#5b5bd6", "P", (0, (7, 2))),
 )
 """Colours of Okabe and Ito, three of them darker: they have to stand out on white and on black."""
+
+
+def mark(number: int) -> Mark:
+    """How the line of that number looks: each round of colours has them on other markers."""
+    turned = MARKS[(number + number // len(MARKS)) % len(MARKS)]
+    return Mark(MARKS[number % len(MARKS)].color, turned.marker, turned.dashes)
 
 
 @contextmanager
@@ -85,6 +94,13 @@ def drawing() -> Iterator[None]:
 def plain(name: object) -> str:
     """A name from a record as matplotlib draws it literally: a dollar begins no formula."""
     return printable(name).replace("$", r"\$")
+
+
+def heading(figure: Figure, *lines: str) -> None:
+    """What a figure shows, a line each, broken where the figure is too narrow for it."""
+    width = int(11 * figure.get_size_inches()[0])  # characters
+    broken = [part for one in lines for part in textwrap.wrap(plain(one), width)]
+    figure.suptitle("\n".join(broken), fontsize=10)
 
 
 def alpha_axis(axes: Axes, alphas: Sequence[float], label: str) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from style_overlap.report.advantage import Advantage
-from style_overlap.report.figures import ALPHA_EVAL, ALPHA_TRAIN, INK, drawing, plain
+from style_overlap.report.figures import ALPHA_EVAL, ALPHA_TRAIN, INK, drawing, heading
 from style_overlap.report.matrix import Matrix
 from style_overlap.report.wording import listed
 from style_overlap.stats import MeanSd
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _WORDS = {"degenerate": "degen."}
+_SCALE = 10.0  # points: figures of small advantages have one scale of colours, and pale ones
 
 
-def accuracy(matrix: Matrix) -> Figure:
+def accuracy(title: str, matrix: Matrix) -> Figure:
     """Accuracy in percent, rows alpha_train, columns alpha_eval.
 
     The colours (cividis) rise evenly in lightness from chance to 100, and every cell holds its
@@ -38,11 +40,11 @@ def accuracy(matrix: Matrix) -> Figure:
             layout="constrained",
         )
         axes = figure.add_subplot()
-        image = _cells(axes, values, chance, 100)
-        _axes(axes, columns, rows)
+        image = cells(axes, values, chance, 100)
+        ticks(axes, columns, rows)
         axes.set_xlabel(ALPHA_EVAL)
         axes.set_ylabel(ALPHA_TRAIN)
-        axes.set_title(f"Accuracy (%): {plain(listed(matrix.styles))}")
+        heading(figure, title, f"accuracy (%): {listed(matrix.styles)}")
         most = len(matrix.seeds)
         for i, row in enumerate(rows):
             for j, column in enumerate(columns):
@@ -55,13 +57,13 @@ def accuracy(matrix: Matrix) -> Figure:
                 text += f"\n±{100 * value.sd:.1f}" if value.sd is not None else ""
                 text += f"\n{value.n} of {most} seeds" if value.n < most else ""
                 dark = values[i, j] < (chance + 100) / 2
-                _number(axes, i, j, text, dark, bold=row == column)
+                write_number(axes, i, j, text, dark, bold=row == column)
         bar = figure.colorbar(image, ax=axes)
         bar.set_label("accuracy (%), from chance")
     return figure
 
 
-def advantages(matrix: Matrix, found: Advantage) -> Figure:
+def advantages(title: str, matrix: Matrix, found: Advantage) -> Figure:
     """High-overlap advantage of each pair in points; a dashed frame marks a disadvantage."""
     from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle
@@ -72,17 +74,17 @@ def advantages(matrix: Matrix, found: Advantage) -> Figure:
     none = MeanSd(None, None, 0)
     table = [[found.pairs.get((low, high), none) for high in highs] for low in lows]
     values = _hundredfold(table)
-    most = max(1.0, float(np.nanmax(np.abs(values))))
+    most = max(_SCALE, float(np.nanmax(np.abs(values))))
     with drawing():
         figure = Figure(
             figsize=(2.2 + 0.8 * len(highs), max(2.7, 1.7 + 0.55 * len(lows))), layout="constrained"
         )
         axes = figure.add_subplot()
-        image = _cells(axes, values, -most, most)
-        _axes(axes, highs, lows)
+        image = cells(axes, values, -most, most)
+        ticks(axes, highs, lows)
         axes.set_xlabel(r"higher overlap of the pair, $\alpha_j$")
         axes.set_ylabel(r"lower overlap of the pair, $\alpha_i$")
-        axes.set_title("High-overlap advantage (points)")
+        heading(figure, title, "high-overlap advantage (points)")
         for i, low in enumerate(lows):
             for j, high in enumerate(highs):
                 value = table[i][j]
@@ -94,13 +96,14 @@ def advantages(matrix: Matrix, found: Advantage) -> Figure:
                 text = f"{values[i, j]:+.1f}"
                 text += f"\n±{100 * value.sd:.1f}" if value.sd is not None else ""
                 text += f"\n{value.n} of {seeds} seeds" if value.n < seeds else ""
-                _number(axes, i, j, text, values[i, j] < 0.1 * most)
+                write_number(axes, i, j, text, values[i, j] < 0.1 * most)
                 if value.mean < 0:
                     frame = Rectangle((j - 0.45, i - 0.44), 0.9, 0.88)
                     frame.set(fill=False, edgecolor="white", linestyle="--", linewidth=1)
                     axes.add_patch(frame)
         bar = figure.colorbar(image, ax=axes)
-        bar.set_label("points of accuracy; dashed: below 0")
+        below = "; dashed: below 0" if np.nanmin(values) < 0 else ""
+        bar.set_label(f"points of accuracy{below}")
     return figure
 
 
@@ -109,7 +112,7 @@ def _hundredfold(table: list[list[MeanSd]]) -> npt.NDArray[np.float64]:
     return np.array(values, dtype=np.float64)
 
 
-def _cells(axes: Axes, values: npt.NDArray[np.float64], low: float, high: float) -> Any:
+def cells(axes: Axes, values: npt.NDArray[np.float64], low: float, high: float) -> Any:
     """Cells as vectors, sharp at any size; one without a value has no colour."""
     n, m = values.shape
     mesh = axes.pcolormesh(
@@ -120,14 +123,16 @@ def _cells(axes: Axes, values: npt.NDArray[np.float64], low: float, high: float)
     return mesh
 
 
-def _axes(axes: Axes, columns: list[str], rows: list[str]) -> None:
+def ticks(axes: Axes, columns: Sequence[str], rows: Sequence[str]) -> None:
+    """The names of columns and rows, and no frame."""
     axes.set_xticks(range(len(columns)), columns)
     axes.set_yticks(range(len(rows)), rows)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
 
 
-def _number(axes: Axes, i: int, j: int, text: str, dark: bool, *, bold: bool = False) -> None:
+def write_number(axes: Axes, i: int, j: int, text: str, dark: bool, *, bold: bool = False) -> None:
+    """What a cell holds, readable on its dark or light colour."""
     size = 7 if "seeds" in text else 9
     axes.text(
         j, i, text.replace("-", "−"), ha="center", va="center", fontsize=size, linespacing=1.1,

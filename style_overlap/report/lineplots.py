@@ -11,17 +11,19 @@ from style_overlap.report.figures import (
     ALPHA_EVAL,
     FINE_TUNED,
     INK,
-    MARKS,
     Mark,
     alpha_axis,
     drawing,
+    heading,
+    mark,
     percent_axis,
     plain,
     tidy,
 )
 from style_overlap.report.matrix import Matrix
 from style_overlap.report.retrieval import Curve
-from style_overlap.report.retrieval_table import SOURCES, features
+from style_overlap.report.retrieval_table import SOURCES, all_alphas, features
+from style_overlap.report.wording import listed
 from style_overlap.stats import MeanSd
 
 if TYPE_CHECKING:
@@ -39,19 +41,20 @@ def reliance(title: str, matrix: Matrix, floor: Matrix | None) -> Figure:
     """
     from matplotlib.figure import Figure
 
-    ends = list(dict.fromkeys((matrix.alphas_train[0], matrix.alphas_train[-1])))
+    rows = _measured(matrix)
+    ends = list(dict.fromkeys((rows[0], rows[-1])))
     with drawing():
         figure = Figure(figsize=(5.6, 3.7), layout="constrained")
         axes = figure.add_subplot()
         shown: list[MeanSd] = []
-        for alpha, mark in zip(ends, MARKS, strict=False):
+        for place, alpha in enumerate(ends):
             shown += _row(matrix, alpha)[1]
             label = rf"$\alpha_\mathrm{{train}}$ = {alpha}"
-            line(axes, *_row(matrix, alpha), mark, label)
-        for alpha, mark in zip(ends, MARKS, strict=False):
-            if floor and alpha in floor.alphas_train:
+            line(axes, *_row(matrix, alpha), mark(place), label)
+        for place, alpha in enumerate(ends):
+            if floor and alpha in _measured(floor):
                 shown += _row(floor, alpha)[1]
-                grey = Mark("#7f7f7f", mark.marker, "--")
+                grey = Mark("#7f7f7f", mark(place).marker, "--")
                 label = rf"bag of words, $\alpha_\mathrm{{train}}$ = {alpha}"
                 line(axes, *_row(floor, alpha), grey, label, small=True)
         level = 100 / matrix.k
@@ -59,7 +62,7 @@ def reliance(title: str, matrix: Matrix, floor: Matrix | None) -> Figure:
         alpha_axis(axes, [float(alpha) for alpha in matrix.alphas_eval], ALPHA_EVAL)
         lowest = min([level, *(100 * v.mean for v in shown if v.mean is not None)])
         percent_axis(axes, "accuracy (%)", low=lowest)
-        axes.set_title(plain(title))
+        heading(figure, title)
         figure.legend(loc="outside lower center", ncol=2, frameon=False)
     return figure
 
@@ -71,9 +74,9 @@ def retrieval(curves: Sequence[Curve], matrix: Matrix) -> Figure:
     tuned = [curve for curve in curves if curve.depends_on_alpha]
     kinds = list(dict.fromkeys(curve.features for curve in tuned))
     sets = list(dict.fromkeys(curve.set for curve in tuned))
-    marks = dict(zip(sets, MARKS, strict=False))
+    marks = {chosen: mark(place) for place, chosen in enumerate(sets)}
     columns = len(kinds) + bool(matrix.losses)
-    rows = _all_alphas(tuned, matrix.alphas_train)
+    rows = all_alphas(tuned, matrix.alphas_train)  # where a curve has no point, its line is broken
     places = [float(alpha) for alpha in rows]
     with drawing():
         figure = Figure(figsize=(1.0 + 3.1 * columns, 3.9), layout="constrained")
@@ -83,7 +86,7 @@ def retrieval(curves: Sequence[Curve], matrix: Matrix) -> Figure:
                 values = [(float(a), curve.at(a)) for a in rows]
                 name = SETS_SHOWN.get(curve.set, plain(curve.set))
                 line(axes, *split(values), marks[curve.set], name)
-            _levels(axes, curves, kind, marks, (0, 1))
+            _levels(axes, curves, kind, marks)
             chance(axes, [curve.chance for curve in tuned if curve.features == kind])
             axes.set_title(f"features: {plain(features(kind))}")
             alpha_axis(axes, places, FINE_TUNED)
@@ -109,7 +112,7 @@ def retrieval_by_k(curves: Sequence[Curve]) -> Figure:
     kinds = list(dict.fromkeys(curve.features for curve in tuned))
     sets = list(dict.fromkeys(curve.set for curve in tuned))
     ks = sorted({curve.key.k for curve in tuned})
-    rows = _all_alphas(tuned)
+    rows = all_alphas(tuned, ())
     places = [float(alpha) for alpha in rows]
     with drawing():
         size = (1.0 + 3.3 * len(sets), 1.0 + 2.7 * len(kinds))
@@ -121,8 +124,8 @@ def retrieval_by_k(curves: Sequence[Curve]) -> Figure:
                 some = [c for c in tuned if (c.features, c.set) == (kind, chosen)]
                 for curve in some:
                     values = [(float(a), curve.at(a)) for a in rows]
-                    mark = MARKS[ks.index(curve.key.k) % len(MARKS)]
-                    line(axes, *split(values), mark, f"k = {curve.key.k}")
+                    look = mark(ks.index(curve.key.k))
+                    line(axes, *split(values), look, f"k = {curve.key.k}")
                 chance(axes, [curve.chance for curve in some])
                 percent_axis(axes, "top-1 (%)" if j == 0 else "")
                 axes.set_title(f"{plain(features(kind))}, {SETS_SHOWN.get(chosen, plain(chosen))}")
@@ -135,7 +138,7 @@ def line(
     axes: Axes,
     x: Sequence[float],
     values: Sequence[MeanSd],
-    mark: Mark,
+    look: Mark,
     label: str,
     *,
     small: bool = False,
@@ -147,7 +150,7 @@ def line(
         axes: to draw on.
         x: places, shape (n,).
         values: one a place.
-        mark: how the line looks.
+        look: how the line looks.
         label: what the legend says.
         small: a line that stands back.
         scale: factor of the values: 100 makes shares percent.
@@ -155,43 +158,48 @@ def line(
     y = np.array([np.nan if v.mean is None else scale * v.mean for v in values])
     sd = np.array([np.nan if v.sd is None else scale * v.sd for v in values])
     axes.plot(
-        x, y, color=mark.color, marker=mark.marker, linestyle=mark.dashes, label=label,
+        x, y, color=look.color, marker=look.marker, linestyle=look.dashes, label=label,
         markersize=3.5 if small else 5, linewidth=1.0 if small else 1.6,
     )  # fmt: skip
     if np.isfinite(sd).any():
         spread = np.nan_to_num(sd)
-        axes.fill_between(x, y - spread, y + spread, color=mark.color, alpha=0.18, linewidth=0)
+        axes.fill_between(x, y - spread, y + spread, color=look.color, alpha=0.18, linewidth=0)
 
 
-def _all_alphas(curves: Iterable[Curve], others: Iterable[str] = ()) -> list[str]:
-    """Every overlap of fine-tuning: where a curve has no point, its line is broken."""
-    return sorted({*others, *(alpha for curve in curves for alpha in curve.alphas)}, key=float)
+def _levels(axes: Axes, curves: Iterable[Curve], kind: str, marks: dict[str, Mark]) -> None:
+    """Controls, which do not depend on alpha_train: thin lines in the colour of their set.
 
-
-def _levels(
-    axes: Axes,
-    curves: Iterable[Curve],
-    kind: str,
-    marks: dict[str, Mark],
-    ends: tuple[float, float],
-) -> None:
-    """Controls, which do not depend on alpha_train: thin lines in the colour of their set."""
+    Controls that nobody could tell apart are one line.
+    """
+    alike: dict[tuple[int, str], list[Curve]] = {}
     for curve in curves:
         fits = curve.features == kind or curve.source == "bag of words"
         level = curve.level().mean
         if curve.source in _CONTROLS and fits and level is not None and curve.set in marks:
-            axes.plot(
-                ends, [100 * level] * 2, color=marks[curve.set].color, linewidth=1.0,
-                linestyle=_CONTROLS[curve.source], marker=marks[curve.set].marker, markersize=3,
-                label=f"{SOURCES[curve.source]}, {curve.set}",
-            )  # fmt: skip
+            alike.setdefault((round(100 * level), curve.set), []).append(curve)
+    lines: dict[tuple[int, tuple[str, ...]], list[Curve]] = {}
+    for (place, _), some in alike.items():
+        sources = tuple(dict.fromkeys(curve.source for curve in some))
+        lines.setdefault((place, sources), []).extend(some)
+    for (_, sources), some in lines.items():
+        height = 100 * float(np.mean([curve.level().mean for curve in some]))
+        sets = list(dict.fromkeys(curve.set for curve in some))
+        axes.plot(
+            (0, 1), (height, height), color=marks[sets[0]].color if len(sets) == 1 else INK,
+            linewidth=1.0, linestyle=_CONTROLS[sources[0]], marker=marks[sets[0]].marker,
+            markersize=3, label=f"{listed(SOURCES[source] for source in sources)}: {listed(sets)}",
+        )  # fmt: skip
 
 
 def chance(axes: Axes, levels: Iterable[float | None]) -> None:
     """Dotted lines at the chance levels."""
     known = {round(level, 6) for level in levels if level}
     for level in sorted(known):
-        axes.axhline(100 * level, color=INK, linewidth=0.8, linestyle=":", label="chance, 1/N")
+        axes.axhline(100 * level, color=INK, linewidth=0.8, linestyle=":", label="chance")
+
+
+def _measured(matrix: Matrix) -> list[str]:
+    return [row for row in matrix.alphas_train if any(cell[0] == row for cell in matrix.cells)]
 
 
 def _row(matrix: Matrix, alpha: str) -> tuple[list[float], list[MeanSd]]:
@@ -210,7 +218,8 @@ def legend(figure: Figure, panels: Iterable[Axes]) -> None:
     for axes in panels:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
-    columns = max(1, min(len(found), int(figure.get_size_inches()[0] // 1.9)))
+    widest = 0.6 + 0.075 * max(map(len, found), default=0)  # inches of an entry
+    columns = max(1, min(len(found), int(figure.get_size_inches()[0] / widest)))
     figure.legend(
         list(found.values()), list(found), loc="outside lower center", ncol=columns, frameon=False
     )

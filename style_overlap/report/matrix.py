@@ -10,7 +10,7 @@ import numpy as np
 
 from style_overlap import stats
 from style_overlap.names import alpha_text, as_alpha
-from style_overlap.results import SCHEMA, digest, in_the_middle
+from style_overlap.results import digest, in_the_middle
 from style_overlap.stats import HoaPair, MeanSd
 
 Cell = tuple[str, str]
@@ -45,6 +45,10 @@ class Matrix:
         absent: fine-tunings without a usable figure, and why: ``degenerate: ...``, ``failed: ...``
             or ``missing``.
         losses: training loss of the last epoch of each fine-tuning, where it was recorded.
+        texts: number of training texts of each fine-tuning, where it was recorded.
+        cut: how many passages of each style were scored, and how many of them not to their end:
+            {style: {"count": cut, "of": all}} of each fine-tuning, where it was recorded.
+        data_seeds: the data seed of each seed.
         credits: what each cell and seed got on every content: {content: (sum, number)}.
     """
 
@@ -53,6 +57,9 @@ class Matrix:
     cells: dict[Cell, dict[int, float]] = field(default_factory=dict)
     absent: dict[Training, str] = field(default_factory=dict)
     losses: dict[Training, float] = field(default_factory=dict)
+    texts: dict[Training, int] = field(default_factory=dict)
+    cut: dict[Training, dict[str, dict[str, int]]] = field(default_factory=dict)
+    data_seeds: dict[int, Any] = field(default_factory=dict)
     credits: dict[tuple[Cell, int], Mapping[str, Sequence[float]]] = field(default_factory=dict)
 
     @property
@@ -91,6 +98,14 @@ class Matrix:
         """Overlaps that are rows and columns: those that pairs can be made of."""
         return [alpha for alpha in self.alphas_train if alpha in self.alphas_eval]
 
+    @property
+    def trained_on(self) -> str:
+        """Number of training texts, empty where it was not recorded: each seed splits otherwise."""
+        sizes = sorted(set(self.texts.values()))
+        return "–".join(
+            f"{size:,}" for size in (sizes if len(sizes) < 2 else (sizes[0], sizes[-1]))
+        )
+
     def at(self, cell: Cell) -> MeanSd:
         """Mean accuracy over seeds and its sample standard deviation."""
         return stats.mean_sd(list(self.cells.get(cell, {}).values()))
@@ -104,16 +119,26 @@ class Matrix:
         states = {told.split(":")[0] for (row, _), told in self.absent.items() if row in alphas}
         return next((s for s in ("failed", "degenerate", "missing") if s in states), None)
 
+    def hoa_of_seeds(self) -> dict[int, tuple[HoaPair, ...]]:
+        """High-overlap advantage (Eq. 2) of each pair, for each seed."""
+        alphas = sorted({alpha for cell in self.cells for alpha in cell}, key=as_alpha)
+        exact = [as_alpha(alpha) for alpha in alphas]
+        return {
+            seed: stats.hoa(
+                [
+                    [self.cells.get((row, col), {}).get(seed, np.nan) for col in alphas]
+                    for row in alphas
+                ],
+                exact,
+            )
+            for seed in self.seeds
+        }
+
     def hoa_by_seed(self) -> dict[tuple[str, str], MeanSd]:
         """High-overlap advantage (Eq. 2) of each pair: of each seed first, then mean and sd."""
-        alphas = sorted({alpha for cell in self.cells for alpha in cell}, key=as_alpha)
         found: dict[tuple[str, str], list[float]] = {}
-        for seed in self.seeds:
-            table = [
-                [self.cells.get((row, col), {}).get(seed, np.nan) for col in alphas]
-                for row in alphas
-            ]
-            for pair in stats.hoa(np.array(table), [as_alpha(alpha) for alpha in alphas]):
+        for pairs in self.hoa_of_seeds().values():
+            for pair in pairs:
                 found.setdefault((alpha_text(pair.low), alpha_text(pair.high)), []).append(pair.hoa)
         return {pair: stats.mean_sd(found[pair]) for pair in sorted(found, key=_in_order)}
 
@@ -138,7 +163,8 @@ def build(records: Mapping[str, dict[str, Any]]) -> Matrices:
     """Sort evaluation records into matrices.
 
     A degenerate or limited run is left out and named, never averaged. Two records of one cell and
-    seed that disagree cannot both be right: the later one is left out and named.
+    seed that disagree cannot both be right: the later one is left out and named. So is a second
+    data seed of one seed, which no cell and no pair may mix with the first.
     """
     found: dict[Key, Matrix] = {}
     left_out: dict[str, str] = {}
@@ -150,7 +176,7 @@ def build(records: Mapping[str, dict[str, Any]]) -> Matrices:
         key = key_of(record)
         matrix = found.setdefault(key, Matrix(key, recipe_of(trained, record["config"])))
         training = (alpha_text(trained["alpha"]), int(trained["seed"]))
-        if reason := checkpoint["degenerate"]:
+        if reason := checkpoint.get("degenerate"):
             left_out[path] = matrix.absent[training] = f"degenerate: {reason}"
         elif reason := _clash(matrix, training, record):
             left_out[path] = reason
@@ -161,8 +187,6 @@ def build(records: Mapping[str, dict[str, Any]]) -> Matrices:
 
 def unusable(record: Mapping[str, Any]) -> str | None:
     """Why the figures of an evaluation or a probe are in no mean, None if they may be in one."""
-    if record.get("schema") != SCHEMA:
-        return f"record of schema {record.get('schema')}, this version reads {SCHEMA}"
     if record["config"].get("limit") is not None:
         return f"limited to {record['config']['limit']} documents a task"
     if not record["checkpoint"]["config"]:
@@ -204,6 +228,12 @@ def make_key(recipe: Mapping[str, Any], k: int, styles: Sequence[str], corpus: s
 
 def _clash(matrix: Matrix, training: Training, record: Mapping[str, Any]) -> str | None:
     alpha, seed = training
+    data_seed = record["checkpoint"]["config"].get("data_seed")
+    if (known := matrix.data_seeds.get(seed, data_seed)) != data_seed:
+        return (
+            f"another record has seed={seed} with data_seed={known}, this one with "
+            f"data_seed={data_seed}: a matrix takes one of them"
+        )
     for task in record["tasks"].values():
         column = alpha_text(task["alpha_eval"])
         if matrix.cells.get((alpha, column), {}).get(seed, task["acc"]) != task["acc"]:
@@ -216,14 +246,21 @@ def _clash(matrix: Matrix, training: Training, record: Mapping[str, Any]) -> str
 
 def _add(matrix: Matrix, training: Training, record: Mapping[str, Any]) -> None:
     alpha, seed = training
+    checkpoint = record["checkpoint"]
+    matrix.data_seeds[seed] = checkpoint["config"].get("data_seed")
     for task in record["tasks"].values():
         cell = (alpha, alpha_text(task["alpha_eval"]))
         matrix.cells.setdefault(cell, {})[seed] = task["acc"]
         if task.get("credit"):
             matrix.credits[cell, seed] = task["credit"]
-    loss = (record["checkpoint"].get("metrics") or {}).get("train_loss")
+    loss = (checkpoint.get("metrics") or {}).get("train_loss")
     if isinstance(loss, (int, float)):
         matrix.losses[training] = float(loss)
+    sizes = (checkpoint.get("data") or {}).get("sizes")
+    if isinstance(sizes, dict) and isinstance(sizes.get("train"), int):
+        matrix.texts[training] = sizes["train"]
+    if truncated := record.get("model", {}).get("truncated"):
+        matrix.cut[training] = truncated
 
 
 def _in_order(pair: tuple[str, str]) -> tuple[Any, Any]:

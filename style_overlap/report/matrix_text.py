@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from style_overlap import stats
+from style_overlap.report.advantage import Advantage
 from style_overlap.report.matrix import Cell, Matrix
-from style_overlap.report.wording import DASH, p_value, percent, points
+from style_overlap.report.wording import DASH, number, p_value, percent, points
+from style_overlap.stats import HoaTest, MeanSd
 
 
 def rows(matrix: Matrix) -> Sequence[tuple[str, list[str]]]:
@@ -25,16 +26,20 @@ def _text(matrix: Matrix, cell: Cell) -> str:
 
 def advantages(matrix: Matrix) -> list[str]:
     """The high-overlap advantage in words: each pair, and the tests over them if they are many."""
-    by_seed = matrix.hoa_by_seed()
-    lines = [f"({low}, {high}) {points(value)}" for (low, high), value in by_seed.items()]
-    pairs = matrix.hoa()
-    test = stats.hoa_test(pairs)
+    found = Advantage(matrix)
+    lines = [f"({low}, {high}) {points(value)}" for (low, high), value in found.pairs.items()]
+    test = found.test
     if test.p_t is None or test.mean is None:
         return lines
-    positive = sum(p.hoa > 0 for p in pairs)
     return [
         *lines,
-        f"mean {100 * test.mean:+.1f}, {positive} of {len(pairs)} pairs positive, Cohen's d "
-        f"{test.cohen_d:.2f}, one-sided p {p_value(test.p_t)} (paired t), "
-        f"{p_value(test.p_sign_flip)} (sign flip)",
+        f"mean {points(MeanSd(test.mean, None, test.n))}, by training {points(found.training)}, "
+        f"{positive(test)} pairs positive, Cohen's d {number(test.cohen_d)}, one-sided p "
+        f"{p_value(test.p_t)} (paired t), {p_value(test.p_relabel)} (overlaps relabelled)",
     ]
+
+
+def positive(test: HoaTest) -> str:
+    """How many of the pairs have an advantage above 0: ``14 of 15``."""
+    share = test.share_positive
+    return DASH if share is None else f"{round(share * test.n)} of {test.n}"

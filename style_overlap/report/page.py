@@ -15,6 +15,7 @@ from style_overlap.report import (
     retrieval_table,
     tables,
 )
+from style_overlap.report.matrix import Matrix
 from style_overlap.report.retrieval import Curve
 from style_overlap.report.study import Findings, Study, recipe_rows, short
 from style_overlap.report.tables import Table
@@ -30,10 +31,6 @@ _READING = (
     "columns the overlap that it was evaluated at. An overlap of 0 means that every content is in "
     "one style only, so that content alone gives the style away; at 1 it says nothing. Accuracy "
     "that falls from left to right is accuracy that came from content."
-)
-_FLOOR = (
-    "A bag of words, trained and scored on the same texts as the encoders: what can be had without "
-    "any encoder."
 )
 
 
@@ -114,7 +111,8 @@ def _study(study: Study) -> Section:
     matrix, name = study.matrix, study.slug
     text = [f"Styles: {printable(listed(matrix.styles), 300)}."] if matrix.styles else []
     if study.is_baseline:
-        text.append(_FLOOR)
+        text.append(f"What can be had without any encoder: a bag of words{_texts(matrix)}.")
+    text += _cut(matrix)
     items: list[Table | Picture] = []
     if matrix.cells:
         items += [
@@ -122,12 +120,12 @@ def _study(study: Study) -> Section:
             Picture(
                 f"{name}-accuracy",
                 f"Accuracy in %, {study.title}: rows alpha_train, columns alpha_eval.",
-                lambda: heatmaps.accuracy(matrix),
+                lambda: heatmaps.accuracy(study.title, matrix),
             ),
             Picture(
                 f"{name}-reliance",
                 f"Accuracy against alpha_eval, {study.title}, fine-tuned at the lowest and at the "
-                "highest overlap" + (", beside a bag of words." if study.floor else "."),
+                f"highest overlap{_spread(matrix.seeds)}{_beside(study)}.",
                 lambda: lineplots.reliance(study.title, matrix, study.floor),
             ),
         ]
@@ -138,7 +136,7 @@ def _study(study: Study) -> Section:
             f"{name}-hoa",
             f"High-overlap advantage in points, {study.title}: rows the lower overlap of a pair, "
             "columns the higher.",
-            lambda: heatmaps.advantages(matrix, study.advantage),
+            lambda: heatmaps.advantages(study.title, matrix, study.advantage),
         )
         items += [
             tables.advantages(matrix, study.advantage),
@@ -173,6 +171,8 @@ def _retrieval(study: Study) -> Iterator[Table | Picture]:
 
 def _dynamics(study: Study) -> Iterator[Picture]:
     for place, looks in enumerate(study.trajectories):
+        if not looks.measures():
+            continue
         yield Picture(
             f"{study.slug}-dynamics" + (f"-{place + 1}" if place else ""),
             f"Training dynamics, {study.title}: retrieval (N={looks.n}), accuracy and loss by "
@@ -182,8 +182,48 @@ def _dynamics(study: Study) -> Iterator[Picture]:
 
 
 def _shaded(curves: Sequence[Curve | Trajectories]) -> str:
-    several = any(len(curve.seeds) > 1 for curve in curves)
-    return ", shaded by one standard deviation over seeds" if several else ", one seed"
+    return _spread(max((curve.seeds for curve in curves), key=len))
+
+
+def _spread(seeds: Sequence[int]) -> str:
+    return ", shaded by one standard deviation over seeds" if len(seeds) > 1 else ", one seed"
+
+
+def _beside(study: Study) -> str:
+    """The bag of words beside an encoder: what it was trained on, if that is something else."""
+    if study.floor is None:
+        return ""
+    mine = study.matrix
+    if study.floor.recipe.get("contents") == mine.recipe.get("contents"):
+        return ", beside a bag of words of the same texts, which it reads to their end"
+    encoder = f" (the encoder on {mine.trained_on})" if mine.trained_on else ""
+    return f", beside a bag of words{_texts(study.floor)}{encoder}"
+
+
+def _texts(floor: Matrix) -> str:
+    trained = f" trained on {floor.trained_on} texts" if floor.trained_on else ""
+    return f"{trained}, scored on the test texts of the encoders, which it reads to their end"
+
+
+def _cut(matrix: Matrix) -> list[str]:
+    """How many of the passages were scored on their beginning only, where records tell it."""
+    totals: dict[str, list[int]] = {}
+    for by_style in matrix.cut.values():
+        for style, told in by_style.items():
+            total = totals.setdefault(style, [0, 0])
+            total[0] += told["count"]
+            total[1] += told["of"]
+    known = {style: total for style, total in totals.items() if total[1]}
+    if not known:
+        return []
+    ordered = [style for style in (*matrix.styles, *known) if style in known]
+    shares = listed(
+        f"{printable(style)} {100 * known[style][0] / known[style][1]:.0f} %"
+        for style in dict.fromkeys(ordered)
+    )
+    at = matrix.recipe.get("max_length")
+    length = f" at {printable(at)} word pieces" if at is not None else ""
+    return [f"Passages cut{length}, of all that were scored or retrieved: {shares}."]
 
 
 def _by_k(found: Findings) -> list[Section]:

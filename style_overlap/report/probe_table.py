@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
+
+from style_overlap.report.console import console
 
 _NAME = 32  # characters of a path, its end
 _WIDTH = 150  # of a pipe or a log file, which have none of their own
@@ -18,9 +19,7 @@ def show(records: Sequence[dict[str, Any]]) -> None:
     Args:
         records: probe records, in the order of the table.
     """
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=_WIDTH)
+    terminal = console(_WIDTH)
     table = Table(title="Content retrieval: top-1 in %", title_justify="left")
     table.add_column("encoder", no_wrap=True)
     for name in ("features", "versions"):
@@ -43,9 +42,9 @@ def show(records: Sequence[dict[str, Any]]) -> None:
             table.add_row(who, summary["features"], where, *_figures(summary, one))
             for row in pairs if not one else ():
                 table.add_row("", "", f"  {row['a']}, {row['b']}", *_figures(row, row))
-    console.print(table)
+    terminal.print(table)
     for note in dict.fromkeys(note for record in records for note in record["notes"]):
-        console.print(f"Note: {note}.", soft_wrap=True)
+        terminal.print(f"Note: {note}.", soft_wrap=True)
 
 
 def _short(name: str) -> str:

@@ -16,18 +16,23 @@ from style_overlap.errors import UsageError
 from style_overlap.report import shape
 from style_overlap.results import (
     DYNAMICS_NAME,
+    EVALUATIONS,
     GIVEAWAY_NAME,
+    HASH_DIGITS,
+    PROBES,
     RECORD_NAME,
     RUN_NAME,
     SWEEP_PLAN_NAME,
     digest,
+    in_the_middle,
 )
 
 # `evaluate --output` and `probe --output` put records into any folder: there they are known by
-# their names, which end in twelve digits of a hash.
-_HASH = 12 * "[0-9a-f]"
+# their names, which end in digits of a hash.
+_HASH = HASH_DIGITS * "[0-9a-f]"
 _PATTERNS = (
-    SWEEP_PLAN_NAME, RUN_NAME, DYNAMICS_NAME, GIVEAWAY_NAME, "evaluations/*.json", "probes/*.json",
+    SWEEP_PLAN_NAME, RUN_NAME, DYNAMICS_NAME, GIVEAWAY_NAME,
+    f"{EVALUATIONS}/*.json", f"{PROBES}/*.json",
     f"k[0-9]*-{_HASH}.json", f"{_HASH}.json",
 )  # fmt: skip
 _KINDS = ("evaluation", "probe", "run", "plan", "giveaway")
@@ -106,7 +111,7 @@ def read(paths: Iterable[str | Path]) -> Records:
                 continue
             record = _load(file)
             if not (isinstance(record, dict) and record.get("kind") in _KINDS):
-                if named:  # in a folder it is somebody else's file
+                if named or _of_a_cell(file, record):  # else it is somebody else's file
                     records.failed[str(file)] = "not a record of style-overlap"
                 continue
             shape.check(record)
@@ -131,6 +136,12 @@ def _files(paths: list[Path]) -> Iterator[tuple[Path, bool]]:
                 yield file, file is path
 
 
+def _of_a_cell(file: Path, content: Any) -> bool:
+    """Whether a file that is no record stands where a cell of a sweep has its own."""
+    planned = (file.parent.parent / SWEEP_PLAN_NAME).is_file()
+    return file.name == RUN_NAME and (planned or not isinstance(content, dict))
+
+
 def _add(records: Records, source: str, record: Record, known: dict[str, str]) -> None:
     kind = record["kind"]
     if kind == "plan":
@@ -145,28 +156,31 @@ def _add(records: Records, source: str, record: Record, known: dict[str, str]) -
         if record.get("dynamics"):
             _add_dynamics(records, source, record["dynamics"], training, training.get("looks"))
     else:
-        # The folder's name and the versions are no part of what was found.
+        # The folder's name and the versions are no part of what was found; but the last checkpoint
+        # of a training has the weights of its end, and would stand for it.
         checkpoint = {k: v for k, v in record["checkpoint"].items() if k != "name"}
+        middle = in_the_middle(record["checkpoint"])
         found = {k: v for k, v in record.items() if k not in ("versions", "checkpoint")}
         if kind == "evaluation" and not found.get("retrieval"):
             found.pop("retrieval", None)  # not asked for: as older records have it
-        if known.setdefault(digest([found, checkpoint]), source) == source:
+        if known.setdefault(digest([found, checkpoint, middle]), source) == source:
             (records.evaluations if kind == "evaluation" else records.probes)[source] = record
             if kind == "probe" and record.get("dynamics"):
                 _add_dynamics(records, source, [record["dynamics"]], checkpoint, record)
 
 
 def _add_dynamics(
-    records: Records, source: str, lines: list[Record], training: Mapping[str, Any], gallery: Any
+    records: Records, source: str, lines: list[Record], training: Mapping[str, Any], probed: Any
 ) -> None:
+    """Note the looks at one training; ``probed`` says what retrieval was measured on, and how."""
     config = training.get("config")
     if not config:
         records.failed[source] = f"no {RECORD_NAME} beside it: its training has not finished"
         return
     shape.training(config)
     data = training.get("data")
-    data, gallery = (part if isinstance(part, dict) else {} for part in (data, gallery))
-    seeds = gallery.get("seeds")
+    data, probed = (part if isinstance(part, dict) else {} for part in (data, probed))
+    seeds = probed.get("seeds")
     seeds = len(seeds) if isinstance(seeds, list) else seeds
     found = Dynamics(
         config=config,
@@ -174,8 +188,8 @@ def _add_dynamics(
         degenerate=training.get("degenerate"),
         corpus=str(data.get("corpus_fingerprint", "")),
         styles=tuple(map(str, data.get("styles") or ())),
-        gallery={name: gallery.get(name) for name in ("contents", "limit")} | {"seeds": seeds},
-        afterwards=gallery.get("kind") == "probe",
+        gallery={name: probed.get(name) for name in ("contents", "limit")} | {"seeds": seeds},
+        afterwards=probed.get("kind") == "probe",
     )
     if found not in records.dynamics.values():
         records.dynamics[source] = found

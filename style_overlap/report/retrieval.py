@@ -104,11 +104,18 @@ class Curve:
         values = [float("nan") if mean is None else mean for mean in means]
         return stats.trend([as_alpha(alpha) for alpha in self.alphas], values)
 
-    def trend_of_all(self) -> Trend:
-        """The same over single fine-tunings: means of few seeds may fall at each step by chance."""
+    def trend_within_seeds(self) -> Trend:
+        """The same over single fine-tunings, those of one seed against each other.
+
+        Means of few seeds may fall at each step by chance. Fine-tunings of one seed share their
+        test split, so only their order can tell of the overlap.
+        """
         points = sorted(self.found)
-        alphas = [as_alpha(alpha) for alpha, _ in points]
-        return stats.trend(alphas, [self.top1(training) for training in points])
+        return stats.trend(
+            [as_alpha(alpha) for alpha, *_ in points],
+            [self.top1(training) for training in points],
+            blocks=[training[1:] for training in points],
+        )
 
 
 def span(rows: Iterable[Mapping[str, Any]]) -> str:
@@ -177,14 +184,13 @@ def _set(row: Mapping[str, Any], pairs: list[Any]) -> str:
 
 
 def _order(curve: Curve) -> tuple[Any, ...]:
-    return (
-        curve.key,
-        curve.gallery,
-        _place(SOURCES, curve.source),
-        curve.features != "h",
-        curve.features,
-        _place(SETS, curve.set),
-    )
+    source = _place(SOURCES, curve.source)
+    return (curve.key, curve.gallery, source, *order_of(curve.features, curve.set))
+
+
+def order_of(features: str, chosen: str) -> tuple[Any, ...]:
+    """What to sort features and sets of pairs by: h and the seen versions come first."""
+    return features != "h", features, _place(SETS, chosen)
 
 
 def _place(known: tuple[str, ...], name: str) -> tuple[int, str]:

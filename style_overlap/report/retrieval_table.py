@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
+from style_overlap.names import as_alpha
 from style_overlap.report.retrieval import CHECKPOINT, Curve
 from style_overlap.report.study import Study
 from style_overlap.report.tables import Table
-from style_overlap.report.wording import DASH, number, p_value, percent, printable, seeds_text
+from style_overlap.report.wording import (
+    DASH,
+    listed,
+    number,
+    p_value,
+    percent,
+    printable,
+    seeds_text,
+)
 from style_overlap.stats import DRAWS, EXACT_ORDERS, MeanSd
 
 SOURCES = {
@@ -28,13 +39,15 @@ def retrieval(study: Study, curves: list[Curve], place: int) -> Table:
     tuned = [curve for curve in curves if curve.depends_on_alpha]
     controls = [curve for curve in curves if not curve.depends_on_alpha]
     columns = list(dict.fromkeys((c.features, c.set) for c in tuned))
-    alphas = sorted({alpha for curve in tuned for alpha in curve.alphas}, key=float)
+    alphas = all_alphas(tuned, study.matrix.alphas_train)
+    seeds = sorted({seed for curve in tuned for seed in curve.seeds})
     by_column = {(c.features, c.set): c for c in tuned}
     body: list[tuple[str, ...]] = []
     for alpha in alphas:
+        why = study.matrix.why(alpha) or DASH
         loss = study.matrix.loss(alpha)
-        told = DASH if loss.mean is None else f"{loss.mean:.3f}"
-        body.append((alpha, told, *(_top1(by_column[c].at(alpha)) for c in columns)))
+        told = DASH if loss.mean is None else f"{loss.mean:.3f}{_few(loss, seeds)}"
+        body.append((alpha, told, *(_top1(by_column[c].at(alpha), seeds, why) for c in columns)))
     for source in dict.fromkeys(curve.source for curve in controls):
         cells = [_control(controls, source, *column) for column in columns]
         body.append((SOURCES.get(source, printable(source)), "", *cells))
@@ -44,30 +57,41 @@ def retrieval(study: Study, curves: list[Curve], place: int) -> Table:
     body.append(("p of a fall", "", *(p_value(trends[c].p_fall) for c in columns)))
     body.append(("falls at every step", "", *(_yes(trends[c].monotone) for c in columns)))
     if several := any(len(curve.seeds) > 1 for curve in tuned):
-        each = {column: by_column[column].trend_of_all() for column in columns}
-        body.append(("ρ, each", "", *(number(each[c].rho) for c in columns)))
-        body.append(("p of a fall, each", "", *(p_value(each[c].p_fall) for c in columns)))
+        each = {column: by_column[column].trend_within_seeds() for column in columns}
+        body.append(("ρ within seeds", "", *(number(each[c].rho) for c in columns)))
+        body.append(("p of a fall, within seeds", "", *(p_value(each[c].p_fall) for c in columns)))
     notes = [
         f"{DASH}: {reason}."
         for reason in dict.fromkeys(trend.reason for trend in trends.values() if trend.reason)
     ]
+    short = [f"{trend.n} of the {len(alphas)} overlaps" for trend in trends.values()
+             if trend.n < len(alphas)]  # fmt: skip
+    if several:
+        whole = len(alphas) * len(seeds)
+        short += [f"{trend.n} of the {whole} fine-tunings" for trend in each.values()
+                  if trend.n < whole]  # fmt: skip
+    if short:
+        notes.append(
+            f"Some fine-tunings have no figure: ρ and p are of {listed(dict.fromkeys(short))}."
+        )
     settings = curves[0].settings
     if settings.get("limit") is not None:
         notes.append(f"The gallery was limited to {printable(settings['limit'])} contents.")
     if settings.get("contents") is not None:
-        notes.append(f"Projectors were trained on {printable(settings['contents'])} contents.")
-    seeds = sorted({seed for curve in tuned for seed in curve.seeds})
+        contents = printable(settings["contents"])
+        notes.append(f"Projectors were fitted on the training share of {contents} contents.")
+    most = max((trend.n for trend in trends.values()), default=0)
     caption = (
         "Content retrieval, top-1 in % (mean over pairs of versions"
         + (", ± standard deviation over " if len(seeds) > 1 else ", ")
         + f"{seeds_text(seeds)}), with the loss at the end of fine-tuning. ρ: Spearman's rank "
-        f"correlation of the means with α train; p: over {_orders(len(alphas))} orders."
+        f"correlation of the means with α train; p: over {_orders(most)} orders."
     )
     if several:
-        points = max(len(curve.found) for curve in tuned)
         caption += (
-            f" Each: the same over single fine-tunings, p over {_orders(points)} orders of these; "
-            "means of few seeds may fall at each step by chance."
+            " Within seeds: the same over single fine-tunings, ranked among those of one seed, p "
+            f"over {DRAWS:,} drawn orders within seeds; means of few seeds may fall at each step "
+            "by chance."
         )
     header = (
         "α train",
@@ -76,6 +100,11 @@ def retrieval(study: Study, curves: list[Curve], place: int) -> Table:
     )
     name = "retrieval" if place == 0 else f"retrieval_{place + 1}"
     return Table(name, caption, header, tuple(body), tuple(notes))
+
+
+def all_alphas(curves: Iterable[Curve], others: Iterable[str]) -> list[str]:
+    """Every overlap of fine-tuning, ascending: those too that a curve has no point of."""
+    return sorted({*others, *(alpha for curve in curves for alpha in curve.alphas)}, key=as_alpha)
 
 
 def _orders(overlaps: int) -> str:
@@ -97,8 +126,12 @@ def _control(controls: list[Curve], source: str, wanted: str, chosen: str) -> st
     return DASH
 
 
-def _top1(value: MeanSd) -> str:
-    return percent(value.mean, value.sd)
+def _top1(value: MeanSd, seeds: Sequence[int], why: str) -> str:
+    return why if value.mean is None else percent(value.mean, value.sd) + _few(value, seeds)
+
+
+def _few(value: MeanSd, seeds: Sequence[int]) -> str:
+    return f" (n={value.n})" if value.n != len(seeds) else ""
 
 
 def _chance(curve: Curve) -> str:

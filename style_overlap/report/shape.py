@@ -34,6 +34,8 @@ def check(record: dict[str, Any]) -> None:
     elif record["kind"] == "probe":
         _checkpoint(record)
         retrieval(record, "")
+        for part in ("config", "model"):
+            _part(record, part, (dict, type(None)), "", None)
         if record.get("dynamics") is not None:
             look(record["dynamics"])
     elif record["kind"] == "run":
@@ -104,10 +106,16 @@ def _evaluation(record: dict[str, Any]) -> None:
             raise ShapeError(f"{where}styles: expected names")
         for pair in _part(task, "credit", dict, where, {}).values():
             if not (isinstance(pair, list) and len(pair) == 2 and all(map(_is_number, pair))
-                    and 0 <= pair[0] <= pair[1] <= _PASSAGES):  # fmt: skip
+                    and 0 <= pair[0] <= pair[1] <= _PASSAGES
+                    and pair[1] >= 1 and pair[1] == int(pair[1])):  # fmt: skip
                 raise ShapeError(f"{where}credit: expected [sum, number] of each content")
     for name, found in _part(record, "retrieval", dict, "", {}).items():
         retrieval(found, f"retrieval.{name}.")
+    model = _part(record, "model", dict, "", {})
+    truncated = _part(model, "truncated", dict, "model.", {})
+    for style in truncated:
+        for number in ("count", "of"):
+            _number(truncated[style], number, f"model.truncated.{style}.", 0)
 
 
 def _checkpoint(record: dict[str, Any]) -> None:
@@ -155,6 +163,8 @@ def _summary(row: Any, where: str) -> None:
     _number(row, "n", where, 0)
     if row.get("chance") is not None:
         _number(row, "chance", where, 0, 1)
+    if row.get("pairs") is not None:
+        _number(row, "pairs", where, 1)
     top1 = _part(row, "top1", dict, where)
     if top1.get("mean") is not None:
         _number(top1, "mean", f"{where}top1.", 0, 1)

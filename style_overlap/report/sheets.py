@@ -31,7 +31,8 @@ def sheets(found: Findings) -> dict[str, str]:
             (*_STUDY, "alpha_low", "alpha_high", "hoa_mean", "hoa_sd", "seeds"), _hoa(studies)
         ),
         "hoa_tests.csv": _csv(
-            (*_STUDY, *_TEST, "interval_low", "interval_high", "contents", "reason"),
+            (*_STUDY, *_TEST, "seeds_sd", "by_training", "by_training_sd", "by_test_sets",
+             "interval_low", "interval_high", "contents", "reason"),
             _tests(studies),
         ),
         "retrieval.csv": _csv(
@@ -93,10 +94,11 @@ def _hoa(studies: Iterable[Study]) -> Iterator[Sequence[object]]:
 
 def _tests(studies: Iterable[Study]) -> Iterator[Sequence[object]]:
     for study in studies:
-        test, interval = asdict(study.advantage.test), study.advantage.interval
-        told = (interval.low, interval.high, interval.n_contents)
-        reason = "; ".join(study.advantage.reasons)
-        yield *_name(study), *(test[name] for name in _TEST), *told, reason
+        found = study.advantage
+        test, training, interval = asdict(found.test), found.training, found.interval
+        parts = (found.mean.sd, training.mean, training.sd, found.test_sets.mean)
+        told = (interval.low, interval.high, interval.n_contents, "; ".join(found.reasons))
+        yield *_name(study), *(test[name] for name in _TEST), *parts, *told
 
 
 def _retrieval(studies: Iterable[Study]) -> Iterator[Sequence[object]]:
@@ -116,7 +118,10 @@ def _trend(studies: Iterable[Study]) -> Iterator[Sequence[object]]:
     for study in studies:
         for curve in study.curves:
             if curve.depends_on_alpha:
-                for points, trend in (("means", curve.trend()), ("each", curve.trend_of_all())):
+                for points, trend in (
+                    ("means", curve.trend()),
+                    ("within seeds", curve.trend_within_seeds()),
+                ):
                     yield (
                         *_name(study), curve.gallery[:12], curve.source, curve.features, curve.set,
                         curve.n, points, trend.n, trend.rho, trend.p_fall, trend.monotone,

@@ -10,8 +10,8 @@ from typing import Any
 
 from style_overlap.names import BASELINE, TFIDF
 from style_overlap.report.absent import Absent, absent
-from style_overlap.report.advantage import Advantage, advantage
-from style_overlap.report.matrix import Matrices, Matrix, Recipe, build, key_of
+from style_overlap.report.advantage import Advantage
+from style_overlap.report.matrix import Matrices, Matrix, build, key_of
 from style_overlap.report.records import Record, Records
 from style_overlap.report.retrieval import Curve, curves
 from style_overlap.report.trajectories import Trajectories, trajectories
@@ -99,7 +99,7 @@ def findings(records: Records) -> Findings:
             slug=slug,
             title=title,
             matrix=matrix,
-            advantage=advantage(matrix),
+            advantage=Advantage(matrix),
             curves=tuple(curve for curve in found_curves if curve.key == matrix.key),
             trajectories=tuple(t for t in looks if t.key == matrix.key),
             floor=_floor(matrix, filled),
@@ -149,10 +149,10 @@ def recipe_rows(recipe: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
 
 def _titles(matrices: Iterable[Matrix]) -> list[tuple[str, str]]:
     matrices = list(matrices)
+    slugs = [_slug(matrix) for matrix in matrices]
     titles = []
-    for matrix in matrices:
+    for matrix, slug in zip(matrices, slugs, strict=True):
         name = short(matrix.encoder)
-        slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "encoder"
         alike = [
             other
             for other in matrices
@@ -160,15 +160,14 @@ def _titles(matrices: Iterable[Matrix]) -> list[tuple[str, str]]:
         ]
         differs = _differences(matrix, alike)
         title = f"{name}, k={matrix.k}" + (f" ({differs})" if differs else "")
-        slug = f"{slug}-k{matrix.k}"
-        same = any(_slug_name(other) == _slug_name(matrix) for other in matrices
-                   if other is not matrix)  # fmt: skip
-        titles.append((f"{slug}-{digest(matrix.key)[:6]}" if same else slug, title))
+        several = slugs.count(slug) > 1
+        titles.append((f"{slug}-{digest(matrix.key)[:6]}" if several else slug, title))
     return titles
 
 
-def _slug_name(matrix: Matrix) -> tuple[str, int]:
-    return re.sub(r"[^a-z0-9]+", "-", short(matrix.encoder).lower()).strip("-")[:40], matrix.k
+def _slug(matrix: Matrix) -> str:
+    name = re.sub(r"[^a-z0-9]+", "-", short(matrix.encoder).lower()).strip("-")[:40]
+    return f"{name or 'encoder'}-k{matrix.k}"
 
 
 def _differences(matrix: Matrix, alike: list[Matrix]) -> str:
@@ -188,10 +187,7 @@ def _floor(matrix: Matrix, matrices: Iterable[Matrix]) -> Matrix | None:
     if matrix.encoder.startswith(BASELINE):
         return None
     same = ("k", "styles", "corpus")
-
-    def distance(recipe: Recipe) -> int:
-        return sum(recipe.get(name) != matrix.recipe.get(name) for name in ("contents",))
-
+    contents = matrix.recipe.get("contents")
     fitting = [
         other
         for other in matrices
@@ -200,7 +196,7 @@ def _floor(matrix: Matrix, matrices: Iterable[Matrix]) -> Matrix | None:
         and all(getattr(other.key, name) == getattr(matrix.key, name) for name in same)
         and other.recipe.get("assignment") == matrix.recipe.get("assignment")
     ]
-    return min(fitting, key=lambda other: distance(other.recipe), default=None)
+    return min(fitting, key=lambda other: other.recipe.get("contents") != contents, default=None)
 
 
 def _versions(records: Records) -> dict[str, dict[str, int]]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
+from style_overlap.report.console import console as make_console
 from style_overlap.report.matrix import Matrices, Matrix
 from style_overlap.report.matrix_text import advantages, rows
 from style_overlap.report.wording import listed, printable
@@ -17,26 +17,26 @@ _WIDTH = 120  # of a pipe or a log file, which have none of their own
 
 def show(matrices: Matrices, records: Iterable[str]) -> None:
     """Print every matrix, its high-overlap advantages, and what was left out and why."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=_WIDTH)
+    console = make_console(_WIDTH)
     for matrix in matrices.matrices:
         console.print(_table(matrix))
         if found := advantages(matrix):
             console.print(f"High-overlap advantage, in points: {', '.join(found)}\n")
     for path, reason in matrices.left_out.items():
-        told = escape(f"{path}: {printable(reason, 300)}")
-        console.print(f"[yellow]left out[/yellow] {told}", soft_wrap=True)
+        told = Text.assemble(("left out", "yellow"), f" {path}: {printable(reason, 300)}")
+        console.print(told, soft_wrap=True)
     for path in records:
-        console.print(f"record: {escape(str(path))}", soft_wrap=True)
+        console.print(f"record: {path}", soft_wrap=True)
 
 
 def _table(matrix: Matrix) -> Table:
     seeds = "seed" if len(matrix.seeds) == 1 else "seeds"
     name, styles = printable(matrix.encoder), printable(listed(matrix.styles))
     table = Table(
-        title=escape(f"{name}, k={matrix.k} ({styles}), {seeds} {listed(matrix.seeds)}")
-        + ": accuracy in %",
+        title=Text(
+            f"{name}, k={matrix.k} ({styles}), {seeds} {listed(matrix.seeds)}: accuracy in %",
+            style="table.title",
+        ),
         title_justify="left",
     )
     table.add_column("alpha_train", no_wrap=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,7 @@ from style_overlap import stats
 from style_overlap.names import alpha_text, as_alpha
 from style_overlap.report.matrix import Key, Training, make_key, recipe_of
 from style_overlap.report.records import Dynamics, Records
-from style_overlap.report.retrieval import CHECKPOINT, ROUNDING, SETS, mean_chance, span
+from style_overlap.report.retrieval import CHECKPOINT, ROUNDING, mean_chance, order_of, span
 from style_overlap.results import digest
 from style_overlap.stats import MeanSd
 
@@ -134,13 +134,11 @@ def _figures(look: Look) -> dict[Measure, float]:
 
 def of_kind(measures: Iterable[Measure], kind: str) -> list[Measure]:
     """The measures of one panel."""
-    chosen: Callable[[Measure], bool] = lambda measure: measure[0] == kind  # noqa: E731
-    return list(filter(chosen, measures))
+    return [measure for measure in measures if measure[0] == kind]
 
 
 def _order(measure: Measure) -> tuple[Any, ...]:
     kind = ("retrieval", "accuracy", "loss").index(measure[0])
-    rest = measure[1:]
-    if kind == 0:
-        return (kind, rest[0] != "h", rest[0], SETS.index(rest[1]) if rest[1] in SETS else 9)
-    return (kind, rest != ("matched",), rest)
+    if measure[0] == "retrieval":
+        return (kind, *order_of(*measure[1:]))
+    return (kind, measure[1:] != ("matched",), measure[1:])

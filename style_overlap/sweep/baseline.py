@@ -8,7 +8,6 @@ whatever the overlap, so the texts are vectorised once for all cells of one k an
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
 from functools import lru_cache
 from importlib import metadata
 from typing import Any
@@ -85,7 +84,7 @@ def run(
             "model_dtype": "float64",
             "model_device": "cpu",
         },
-        "config": {"k": settings.k, "limit": None, **asdict(options)},
+        "config": options.config(settings.k),
         "tasks": {
             task_name(settings.k, alpha): _task(words, model, corpus, settings, alpha)
             for alpha in alphas

@@ -15,15 +15,15 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from style_overlap.results import RUN_NAME, SCHEMA, versions, write_json, write_text
+from style_overlap.results import SCHEMA, versions, write_json, write_text
 from style_overlap.sweep.faults import one_line, stop_if_hopeless
 from style_overlap.sweep.jobs import (
     ERROR_NAME,
     Job,
     Outcome,
     done_record,
-    look,
     prune,
+    settle,
 )
 from style_overlap.sweep.measure import measure, score_more
 from style_overlap.sweep.plan import locked
@@ -36,17 +36,17 @@ def run(job: Job) -> Outcome:
     Raises:
         SweepStoppedError: no cell could be finished in this folder of runs.
     """
-    if found := look(job):
+    if found := settle(job):
         return found
     try:
         with locked(job.runs, job.cell.folder, wait=False):
             # It may have been finished while we came to it.
-            return look(job) or _run(job)
+            return settle(job) or _run(job)
     except Timeout:
         return Outcome(job.cell.id, "elsewhere")
 
 
-def lost(job: Job, error: str, details: str) -> Outcome:
+def record_lost(job: Job, error: str, details: str) -> Outcome:
     """Write down that a cell's process has ended without a word.
 
     Args:
@@ -56,46 +56,46 @@ def lost(job: Job, error: str, details: str) -> Outcome:
     """
     try:
         with locked(job.runs, job.cell.folder, wait=False):
-            if found := look(job):
-                return found
-            if done_record(job) is None:
-                _record_failure(job, error, details)
-            return Outcome(job.cell.id, "failed", ran=True, note=error)
+            return settle(job) or _failed(job, error, details)
     except Timeout:
         return Outcome(job.cell.id, "elsewhere")
 
 
-def _record_failure(job: Job, error: str, details: str) -> None:
-    """Write down that a cell has failed: one line, and a traceback or what else is known."""
+def _failed(job: Job, error: str, details: str, seconds: float = 0.0) -> Outcome:
+    """Write down that a cell has failed: one line, and a traceback or what else is known.
+
+    The record of a finished cell stands: it is only not scored at further overlaps yet.
+    """
     write_text(job.folder / ERROR_NAME, details)
-    write_json(job.record, {**_head(job), "status": "failed", "error": error})
+    if done_record(job) is None:
+        write_json(job.record, {**_head(job), "status": "failed", "error": error})
+    else:
+        error += " (scoring a finished cell at further overlaps; the same command tries it again)"
+    return Outcome(job.cell.id, "failed", True, seconds, error)
 
 
 def _run(job: Job) -> Outcome:
     started = time.time()
     done = done_record(job)
+    # The trainer takes a folder with other files for somebody else's.
+    (job.folder / ERROR_NAME).unlink(missing_ok=True)
     if done is None:
-        # The trainer takes a folder with other files for somebody else's.
-        for name in (RUN_NAME, ERROR_NAME):
-            (job.folder / name).unlink(missing_ok=True)
+        job.record.unlink(missing_ok=True)
     try:
-        parts = measure(job) if done is None else score_more(job, done)
-        if done is None:
-            parts["keep"] = job.keep
+        parts = score_more(job, done) if done else {**measure(job), "keep": job.keep}
         write_json(job.record, {**_head(job), "status": "done", **parts})
     except Exception as error:
         if _is_training(job.folder):  # by `style-overlap train`, which knows no lock of ours
             return Outcome(job.cell.id, "elsewhere")
         stop_if_hopeless(error, job.runs)
-        told = one_line(error)
-        if done is None:  # else what it was before stands
-            _record_failure(job, told, traceback.format_exc())
-        return Outcome(job.cell.id, "failed", True, time.time() - started, told)
+        took = time.time() - started
+        return _failed(job, one_line(error), traceback.format_exc(), took)
     finally:
         _free_memory()
-    prune(job.folder, parts["keep"])
-    seconds, note = parts["time"]["seconds"], parts["training"]["degenerate"]
-    return Outcome(job.cell.id, "done", True, seconds, note)
+    prune(job)
+    # A training may have been made in several attempts; what is only scored was not trained now.
+    seconds = time.time() - started if done else parts["time"]["seconds"]
+    return Outcome(job.cell.id, "done", True, seconds, parts["training"]["degenerate"])
 
 
 def _head(job: Job) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from rich.table import Table
 from style_overlap.names import is_baseline
 from style_overlap.sweep import estimate
 from style_overlap.sweep.drive import Engine, drive
-from style_overlap.sweep.jobs import Job, Outcome, failure_of, look
-from style_overlap.sweep.plan import Cell, Plan, extend_plan
+from style_overlap.sweep.jobs import ERROR_NAME, Job, Outcome, done_record, failure_of, look
+from style_overlap.sweep.plan import Cell, Plan, as_scored_in, extend_plan
 from style_overlap.sweep.progress import Progress, duration, size
 
 
@@ -68,8 +68,9 @@ def sweep(
     runs = runs.expanduser().resolve()
     mine = extend_plan(runs, plan).part(part)
     jobs = jobs_of(mine, runs, keep=keep, retry_failed=retry_failed)
-    running = engine(runs)
-    progress = Progress(jobs, lambda: running.parallel, estimate.pace_of(runs, mine.cells))
+    pace = estimate.pace_of(jobs)
+    running = engine(runs)  # from here on to be closed, which ``drive`` does
+    progress = Progress(jobs, lambda: running.parallel, pace)
     with progress.shown():
         outcomes = drive(jobs, running, progress)
     return Summary(tuple((cell, outcomes[cell.id]) for cell in mine.cells))
@@ -86,6 +87,7 @@ def show_plan(
 ) -> None:
     """Print a plan, how far it has come, and what the rest will take; ``timed`` as in ``costs``."""
     console = _console()
+    plan = as_scored_in(runs, plan)
     jobs = jobs_of(plan, runs, keep=keep, retry_failed=retry_failed)
     state = {job.cell.id: found.status if (found := look(job)) else "left" for job in jobs}
     table = Table(title=f"{len(plan.cells)} cells in {runs}", title_justify="left")
@@ -103,10 +105,17 @@ def show_plan(
         numbers = (len(cells), *(counts[status] for status in ("done", "failed", "left")))
         table.add_row(model, str(k), alphas, seeds, *map(str, numbers))
     console.print(table)
-    left = [cell for cell in plan.cells if state[cell.id] == "left"]
     console.print(f"every cell is scored at alpha_eval {', '.join(plan.alphas_eval)}")
-    for line in costs(plan, left, runs, keep=keep, parallel=parallel, timed=timed):
-        console.print(line)
+    left = [job for job in jobs if state[job.cell.id] == "left"]
+    new = [job.cell for job in left if done_record(job) is None]
+    if len(new) < len(left):
+        console.print(
+            f"{len(left) - len(new)} of those left are finished and only scored at further "
+            "overlaps, without training: what that takes is not in the estimate"
+        )
+    if new or not left:
+        for line in costs(plan, new, runs, keep=keep, parallel=parallel, timed=timed):
+            console.print(line)
 
 
 def costs(
@@ -122,7 +131,7 @@ def costs(
 
     Args:
         plan: the whole plan.
-        left: its cells that are still to be run.
+        left: its cells that are still to be trained.
         runs: folder of runs.
         keep: weights that are kept.
         parallel: cells at once; None where that is not known.
@@ -131,7 +140,8 @@ def costs(
     if not left:
         return ["nothing is left to do"]
     at_once = min(parallel or 1, len(left))
-    time = _time(left, plan.alphas_eval, estimate.pace_of(runs, plan.cells), at_once, timed)
+    pace = estimate.pace_of(jobs_of(plan, runs, keep=keep, retry_failed=False))
+    time = _time(left, plan.alphas_eval, pace, at_once, timed)
     stays, needed = estimate.disk(left, keep, at_once)
     if stays is None or needed is None:
         return [time, "disk: not known, an encoder is not on this machine yet"]
@@ -198,7 +208,11 @@ def show_end(summary: Summary, runs: Path) -> None:
     for cell, outcome in summary.failures:
         table.add_row(cell.folder, outcome.note)
     console.print(table)
-    console.print("tracebacks: error.txt in their folders; --retry-failed takes them up")
+    failed = [Job(cell, runs, ()) for cell, _ in summary.failures]
+    if any((job.folder / ERROR_NAME).is_file() for job in failed):
+        console.print("tracebacks: error.txt in their folders")
+    if recorded := [job for job in failed if failure_of(job)]:
+        console.print(f"--retry-failed takes up {len(recorded)} of {len(failed)}")
 
 
 def _console() -> Console:

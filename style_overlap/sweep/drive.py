@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Protocol
 
-from style_overlap.sweep.jobs import Job, Outcome, look
+from style_overlap.sweep.jobs import Job, Outcome, settle
 
 POLL_SECONDS = 3.0
 """How often cells that another sweep has are looked at, when nothing else is left to do."""
@@ -78,7 +78,7 @@ def drive(jobs: Iterable[Job], engine: Engine, watcher: Watcher) -> dict[str, Ou
                 pending, elsewhere = deque(elsewhere), []
             while pending and len(running) < engine.slots:
                 job = pending.popleft()
-                if found := look(job):
+                if found := settle(job):
                     outcomes[job.cell.id] = found
                     watcher.ended(job, found)
                     continue

@@ -42,7 +42,7 @@ def choose(
             )
         from style_overlap.sweep import local
 
-        return Choice(local.count(workers), lambda runs: local.engine(runs, workers))
+        return Choice(local.cells_at_once(workers), lambda runs: local.engine(runs, workers))
     if workers is not None:
         raise UsageError(
             "--workers is the local engine's: give --gpus-per-run or --cpus-per-run with ray"

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from style_overlap.model_folders import resolve_model
 from style_overlap.names import is_baseline
-from style_overlap.results import RUN_NAME, digest
+from style_overlap.results import digest
+from style_overlap.sweep.jobs import Job, done_record
 from style_overlap.sweep.plan import Cell
 
 _VARIED = ("k", "alpha", "seed", "data_seed")
@@ -28,22 +27,24 @@ class Pace:
     """Seconds that finished cells took, to say how long others will.
 
     Attributes:
-        seen: (training texts, seconds) of finished cells by recipe.
+        seen: (training texts, seconds) of finished cells by recipe and id.
     """
 
-    seen: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
+    seen: dict[str, dict[str, tuple[int, float]]] = field(default_factory=dict)
 
     def add(self, cell: Cell, seconds: float) -> None:
-        """Learn from a finished cell."""
-        if seconds > 0:
-            self.seen.setdefault(recipe(cell.config), []).append((cell.texts, seconds))
+        """Learn from a cell when it is first finished; later it is only scored further."""
+        self.seen.setdefault(recipe(cell.config), {}).setdefault(cell.id, (cell.texts, seconds))
 
     def of(self, cell: Cell) -> float | None:
-        """Seconds that a cell should take, by its number of training texts; None if not known."""
+        """Seconds that a cell should take, by its number of training texts; None if not known.
+
+        They are not known of a finished cell, which is only scored further.
+        """
         found = self.seen.get(recipe(cell.config))
-        if not found:
+        if not found or cell.id in found:
             return None
-        return cell.texts * sum(s for _, s in found) / sum(n for n, _ in found)
+        return cell.texts * sum(s for _, s in found.values()) / sum(n for n, _ in found.values())
 
     def total(self, cells: Iterable[Cell]) -> tuple[float, int]:
         """Seconds of those that are known, one after the other, and how many are not known."""
@@ -51,34 +52,25 @@ class Pace:
         return sum(s for s in each if s is not None), each.count(None)
 
 
-def pace_of(runs: Path, cells: Iterable[Cell]) -> Pace:
-    """The pace of the finished cells of a folder of runs."""
+def pace_of(jobs: Iterable[Job]) -> Pace:
+    """The pace of the finished ones among some cells."""
     pace = Pace()
-    for cell in cells:
-        record = read_record(runs, cell)
-        if record and record["status"] == "done":
-            pace.add(cell, record["time"]["seconds"])
+    for job in jobs:
+        if record := done_record(job):
+            pace.add(job.cell, record["time"]["seconds"])
     return pace
-
-
-def read_record(runs: Path, cell: Cell) -> dict[str, Any] | None:
-    """The record of a cell, None if there is none."""
-    try:
-        return json.loads((runs / cell.folder / RUN_NAME).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
 
 
 @lru_cache(maxsize=64)
 def parameters(model: str) -> int | None:
     """Number of parameters of an encoder, None if its configuration is not at hand."""
+    if is_baseline(model):
+        return 0
     import torch
     from transformers import AutoConfig, AutoModel
 
     from style_overlap.checkpoints import quiet
 
-    if is_baseline(model):
-        return 0
     try:
         with quiet(), torch.device("meta"):
             config = AutoConfig.from_pretrained(resolve_model(model))

@@ -26,11 +26,11 @@ def stop_if_hopeless(error: BaseException, runs: Path) -> None:
     again = "the same command goes on where it stopped"
     one: BaseException | None = error
     while one is not None:
-        number, where = getattr(one, "errno", None), str(getattr(one, "filename", "") or "")
+        number, where = getattr(one, "errno", None), getattr(one, "filename", None)
         # Writers in other languages hand on the text alone.
         if number in _FULL or "No space left on device" in str(one):
             raise SweepStoppedError(f"no space is left in {runs}: free some; {again}") from error
-        if number in _DENIED and where.startswith(str(runs)):
+        if number in _DENIED and Path(str(where)).is_relative_to(runs):
             raise SweepStoppedError(f"cannot write {where}: {one.strerror}; {again}") from error  # type: ignore[attr-defined]
         one = one.__cause__ or one.__context__
     if shutil.disk_usage(runs).free < _LITTLE:
@@ -38,5 +38,6 @@ def stop_if_hopeless(error: BaseException, runs: Path) -> None:
 
 
 def one_line(error: BaseException) -> str:
+    """An error's type, and the first line of what it says."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

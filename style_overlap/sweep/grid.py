@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,12 +47,7 @@ class Probes:
 
     def config(self) -> dict[str, Any]:
         """As a cell's configuration has it."""
-        return {
-            "retrieval": self.retrieval,
-            "contents": self.contents,
-            "seeds": self.seeds,
-            "every": self.every,
-        }
+        return asdict(self)
 
 
 def grid(

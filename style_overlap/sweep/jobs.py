@@ -21,6 +21,8 @@ ERROR_NAME = "error.txt"
 KEEP = ("none", "last", "all")
 """Which weights of a finished cell may be kept."""
 
+_WEIGHTS = ("*.safetensors", "*.safetensors.index.json", "*.bin")
+
 Status = Literal["done", "failed", "elsewhere"]
 
 
@@ -83,7 +85,6 @@ def look(job: Job) -> Outcome | None:
     if record is None:
         return None
     if record["status"] == "done":
-        prune(job.folder, record.get("keep", "last"))  # if that was cut short
         lacks = lacks_of(job, record)
         if lacks and can_score(job):
             return None
@@ -93,6 +94,14 @@ def look(job: Job) -> Outcome | None:
     return Outcome(job.cell.id, "failed", note=record["error"])
 
 
+def settle(job: Job) -> Outcome | None:
+    """As ``look``; of a finished cell, weights go that an end which was cut short has left."""
+    found = look(job)
+    if found and found.status == "done":
+        prune(job)
+    return found
+
+
 def failure_of(job: Job) -> int | None:
     """The time of a failed cell's record in nanoseconds, None for any other cell."""
     record, written = _read(job)
@@ -100,7 +109,7 @@ def failure_of(job: Job) -> int | None:
 
 
 def done_record(job: Job) -> dict[str, Any] | None:
-    """The record of a finished cell that is to be scored at further overlaps."""
+    """The record of a finished cell, None for any other cell."""
     record, _ = _read(job)
     return record if record and record["status"] == "done" else None
 
@@ -108,17 +117,42 @@ def done_record(job: Job) -> dict[str, Any] | None:
 def _read(job: Job) -> tuple[dict[str, Any] | None, int]:
     """A cell's record, None if there is none, and its time in nanoseconds.
 
-    Another sweep that tries a failed cell again may remove its record at any moment.
+    One that cannot be used has a status of its own, so that nobody runs the cell and writes over
+    it. Another sweep that tries a failed cell again may remove its record at any moment.
     """
+    why, written = f"{job.record} is no record of this cell", 0
     try:
         written = job.record.stat().st_mtime_ns
-        return read_json(job.record), written
+        record = read_json(job.record)
+        if _is_of(job.cell, record):
+            return record, written
     except (FileNotFoundError, NotADirectoryError):
         return None, 0
+    except OSError as error:
+        why = f"cannot read {job.record}: {error.strerror}"
     except UsageError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             return None, 0
-        raise
+        why = str(error)
+    advice = "mend it, or move it away to have the cell run again"
+    return {"status": "unusable", "error": f"{why}; {advice}"}, written
+
+
+def _is_of(cell: Cell, record: Any) -> bool:
+    """Whether this is a cell's record, with all that is read of it here."""
+    match record:
+        case {"kind": "run", "cell": cell.id, "status": "failed", "error": str()}:
+            return True
+        case {
+            "kind": "run",
+            "cell": cell.id,
+            "status": "done",
+            "training": {"degenerate": _},
+            "evaluation": {"tasks": dict()},
+            "time": {"seconds": int() | float()},
+        }:
+            return True
+    return False
 
 
 def lacks_of(job: Job, record: Mapping[str, Any]) -> tuple[str, ...]:
@@ -134,15 +168,17 @@ def can_score(job: Job) -> bool:
     return any(job.folder.glob("*.safetensors"))
 
 
-def prune(folder: Path, keep: str) -> None:
-    """Remove the weights of a finished cell that are not to be kept, as far as the system lets us.
+def prune(job: Job) -> None:
+    """Remove the weights of a finished cell whose record says that none are kept.
 
-    What stays is removed by whoever looks at the cell next: it is finished all the same.
+    What the system does not let go is removed by whoever runs a sweep next: the cell is finished
+    all the same.
     """
-    if keep == "none":
-        for pattern in ("*.safetensors", "*.safetensors.index.json", "*.bin"):
-            for weights in folder.glob(pattern):
-                _remove(weights)
+    found = [path for pattern in _WEIGHTS for path in job.folder.glob(pattern)]
+    record = done_record(job) if found else None
+    if record and record.get("keep") == "none":
+        for weights in found:
+            _remove(weights)
 
 
 def _remove(weights: Path) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from style_overlap.errors import UsageError
-from style_overlap.sweep.cell import lost, run
+from style_overlap.sweep.cell import record_lost, run
 from style_overlap.sweep.faults import SweepStoppedError
 from style_overlap.sweep.jobs import Job, Outcome
 
@@ -79,9 +79,11 @@ class Workers:
         """Hand a cell to a worker that has none."""
         free = (n for n in range(self.slots) if n not in self._workers or not self._workers[n].job)
         number = next(free)
-        worker = self._workers.get(number) or self._hire(number)
-        self._workers[number], worker.job = worker, job
-        # A worker that died meanwhile is found by ``finished``.
+        worker = self._workers.get(number)
+        if worker is None or not worker.process.is_alive():  # one may die without a cell
+            worker = self._workers[number] = self._hire(number)
+        worker.job = job
+        # A worker that dies from here on is found by ``finished``.
         with contextlib.suppress(OSError):
             worker.pipe.send(job)
 
@@ -98,7 +100,7 @@ class Workers:
             worker.process.join()
             del self._workers[number]
             error = f"the process ended with {_ending(worker.process.exitcode)}"
-            return lost(job, error, f"{error}\n{_tail(worker.log)}")
+            return record_lost(job, error, f"{error}\n{_tail(worker.log)}")
         if isinstance(answer, BaseException):
             raise answer
         return answer
@@ -154,7 +156,7 @@ def visible_gpus() -> list[str]:
     return named[:count] if named else [str(number) for number in range(count)]
 
 
-def count(workers: int | None) -> int:
+def cells_at_once(workers: int | None) -> int:
     """Cells at once with so many workers; by default one a GPU, else one.
 
     Raises:
@@ -167,7 +169,7 @@ def count(workers: int | None) -> int:
 
 def engine(runs: Path, workers: int | None) -> InProcess | Workers:
     """The engine for so many workers; this process, if it is one and no GPU has to be chosen."""
-    gpus, number = visible_gpus(), count(workers)
+    gpus, number = visible_gpus(), cells_at_once(workers)
     if number == 1 and len(gpus) <= 1:
         return InProcess()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

@@ -53,14 +53,19 @@ def measure(job: Job) -> dict[str, Any]:
 
 def score_more(job: Job, record: dict[str, Any]) -> dict[str, Any]:
     """The record with the overlaps that were asked for after the cell was finished."""
+    before, lacks = record["evaluation"], lacks_of(job, record)
     if is_baseline(str(job.cell.config["model"])):
-        return {**record, **measure(job)}
-    from style_overlap.evaluation import evaluate
+        settings = settings_of(job.cell, job.folder)
+        corpus = corpus_of(settings.corpus, settings.chunk_verses)
+        more = baseline.run(job.cell, settings, corpus, lacks)["evaluation"]
+    else:
+        from style_overlap.evaluation import evaluate
 
-    more = evaluate(str(job.folder), alphas=lacks_of(job, record))["tasks"]
-    tasks = {**record["evaluation"]["tasks"], **more}
+        # One record, one number format: by itself scoring may take another one than retrieval.
+        more = evaluate(str(job.folder), alphas=lacks, dtype=before["model"]["model_dtype"])
+    tasks = {**before["tasks"], **more["tasks"]}
     ordered = dict(sorted(tasks.items(), key=lambda item: as_alpha(item[1]["alpha_eval"])))
-    return {**record, "evaluation": {**record["evaluation"], "tasks": ordered}}
+    return {**record, "evaluation": {**before, "tasks": ordered}}
 
 
 @lru_cache(maxsize=2)

@@ -144,6 +144,40 @@ def extend_plan(runs: Path, plan: Plan) -> Plan:
     return replace(plan, alphas_eval=whole.alphas_eval)
 
 
+def as_scored_in(runs: Path, plan: Plan) -> Plan:
+    """What ``extend_plan`` would return; nothing is written.
+
+    Raises:
+        UsageError: the folder's plan cannot be read.
+    """
+    path = runs / SWEEP_PLAN_NAME
+    whole = read_plan(path).with_cells_of(plan) if path.is_file() else plan
+    return replace(plan, alphas_eval=whole.alphas_eval)
+
+
+def save_plan(path: Path, plan: Plan, runs: Path) -> None:
+    """Write a plan to a file; the plan of a folder of runs is only added to.
+
+    Args:
+        path: the file.
+        plan: what goes there.
+        runs: the folder of runs that the plan is meant for.
+
+    Raises:
+        UsageError: the file cannot be written, or is there and is no plan.
+    """
+    folder = path.resolve().parent
+    if path.name == SWEEP_PLAN_NAME and (folder == runs.resolve() or (folder / LOCKS).is_dir()):
+        extend_plan(folder, plan)
+        return
+    if path.exists():
+        try:
+            read_plan(path)
+        except UsageError as error:
+            raise UsageError(f"{error}; give --save-plan another file") from None
+    write_json(path, plan.to_json())
+
+
 @contextlib.contextmanager
 def locked(runs: Path, name: str, *, wait: bool = True) -> Iterator[None]:
     """Hold a lock of a folder of runs; the system opens it when its holder ends, however it ends.

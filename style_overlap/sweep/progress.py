@@ -65,7 +65,6 @@ class Progress:
 
     def began(self, job: Job) -> None:
         """A cell was started."""
-        self._waiting = 0
         self._running[job.cell.id] = job.cell.title, time.monotonic()
 
     def ended(self, job: Job, outcome: Outcome) -> None:

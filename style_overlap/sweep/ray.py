@@ -14,8 +14,8 @@ from typing import Any
 
 from style_overlap.errors import UsageError
 from style_overlap.results import SWEEP_PLAN_NAME
-from style_overlap.sweep.cell import lost, run
-from style_overlap.sweep.faults import SweepStoppedError
+from style_overlap.sweep.cell import record_lost, run
+from style_overlap.sweep.faults import SweepStoppedError, one_line
 from style_overlap.sweep.jobs import Job, Outcome
 
 RETRIES = 3
@@ -35,12 +35,14 @@ class RayEngine:
     def __init__(self, gpus: float | None = None, cpus: float | None = None) -> None:
         """Connect.
 
+        Cells wait for a node that has so much: a cluster that grows may get one yet.
+
         Args:
             gpus: GPUs a cell; by default 1 where there are any.
             cpus: CPU cores a cell; by default 1.
 
         Raises:
-            UsageError: ray is not installed, or no node has so much.
+            UsageError: ray is not installed.
         """
         try:
             import ray
@@ -74,8 +76,8 @@ class RayEngine:
         try:
             answer = self._ray.get(ready)
         except self._ray.exceptions.RayError as error:
-            lines = str(error).strip().splitlines()
-            return lost(job, f"{type(error).__name__}: {lines[0] if lines else ''}", str(error))
+            # What a task raised comes wrapped, under a heading of ray's.
+            return record_lost(job, one_line(getattr(error, "cause", None) or error), str(error))
         if isinstance(answer, str):
             raise SweepStoppedError(answer)
         return answer

@@ -8,6 +8,7 @@ of all overlaps have one size, so all classifiers get the same number of steps.
 from __future__ import annotations
 
 import difflib
+import math
 import types
 import typing
 from collections.abc import Iterable, Mapping
@@ -65,6 +66,14 @@ OURS = {
 }
 """Fields that we set, and what to use instead."""
 
+POSITIVE = (
+    "num_train_epochs",
+    "per_device_train_batch_size",
+    "per_device_eval_batch_size",
+    "gradient_accumulation_steps",
+)
+"""Fields of which 0 or less would train nothing, or fail only once the texts are there."""
+
 
 def parse_arguments(pairs: Iterable[str], file: Path | None = None) -> dict[str, Any]:
     """Fields of ``TrainingArguments`` from ``name=value`` pairs and a YAML file; pairs win.
@@ -113,6 +122,8 @@ def checked(arguments: Mapping[str, Any]) -> dict[str, Any]:
             hint = f"did you mean {near[0]}?" if near else "see transformers.TrainingArguments"
             raise UsageError(f"TrainingArguments has no field {name!r}: {hint}")
         settled[name] = _as_declared(name, value, kinds[name])
+        if name in POSITIVE and not 0 < settled[name] < math.inf:
+            raise UsageError(f"{name} is {value}: expected more than 0")
     return settled
 
 

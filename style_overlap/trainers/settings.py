@@ -81,6 +81,8 @@ class TrainSettings:
         _whole("--data-seed", self.sampling_seed, 0, 2**63 - 1)
         if self.contents is not None:
             _whole("--contents", self.contents, 2 * self.k)
+        if self.max_length is not None:
+            _whole("--max-length", self.max_length, 3)  # the first, a word piece, the last
         if self.early_stopping is not None:
             _whole("--early-stopping", self.early_stopping, 1)
         if self.dropout is not None and not 0 <= self.dropout < 1:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from style_overlap import scoring
 from style_overlap.corpus import ParallelCorpus, load_corpus
 from style_overlap.errors import UsageError
-from style_overlap.overlap import Sample, first_gap, sample
+from style_overlap.overlap import SAMPLING, Sample, first_gap, sample
 
 _TITLES = {
     "KJV": "King James Version",
@@ -69,6 +69,15 @@ class DataOptions:
                     f"--metadata has {key!r}: did you mean {near[0]!r}? Options: {', '.join(known)}"
                 )
         return cls(**options)
+
+    def config(self, k: int, limit: int | None = None) -> dict[str, Any]:
+        """What the record of an evaluation says of its data.
+
+        Args:
+            k: number of styles.
+            limit: documents per task, None for all.
+        """
+        return {"k": k, "limit": limit, "sampling": SAMPLING, **asdict(self)}
 
 
 OPTIONS = tuple(asdict(DataOptions()))
