@@ -11,7 +11,15 @@ from typing import Annotated
 
 import typer
 
-from style_overlap import __version__, cli_corpus, cli_leaderboard, cli_probe, cli_sweep, cli_train
+from style_overlap import (
+    __version__,
+    cli_corpus,
+    cli_leaderboard,
+    cli_probe,
+    cli_sweep,
+    cli_train,
+    cli_values,
+)
 from style_overlap.cli_options import Device, DType
 from style_overlap.errors import UsageError
 
@@ -151,7 +159,7 @@ def lm_eval(context: typer.Context) -> None:
     run_harness(context.args)
 
 
-app.command(cls=cli_sweep.SeveralValues)(cli_sweep.sweep)
+app.command(cls=cli_values.SeveralValues)(cli_sweep.sweep)
 cli_leaderboard.register(app)
 app.add_typer(cli_corpus.app, name="corpus")
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 
 from style_overlap.cli_options import (
     Assignment,
@@ -21,40 +19,14 @@ from style_overlap.cli_options import (
     Set,
     Settings,
 )
+from style_overlap.cli_values import numbers, values
 from style_overlap.errors import UsageError
-
-_MANY = ("--model", "--k", "--alphas", "--seeds", "--set")
-"""Options that take several values: ``--k 2 3``, ``--k 2 --k 3`` and ``--k 2,3`` are the same."""
 
 _NOT_PLANNED = {
     *("output", "plan", "part", "dry_run", "save_plan", "keep", "retry_failed"),
     *("engine", "workers", "gpus_per_run", "cpus_per_run"),
 }
 """Options that say how a plan is run; all others say what is in it."""
-
-
-class SeveralValues(TyperCommand):
-    """A command whose options may be followed by several values; it has no arguments of its own."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Repeat the name of an option before each of its values."""
-        return super().parse_args(ctx, spread(args))
-
-
-def spread(words: list[str]) -> list[str]:
-    """``--k 2 3`` as ``--k 2 --k 3``."""
-    found: list[str] = []
-    option: str | None = None
-    for number, word in enumerate(words):
-        if word.startswith("-") and not re.fullmatch(r"-[.\d]\S*", word):
-            name = word.partition("=")[0]
-            option = name if name in _MANY else None
-            found.append(word)
-        elif option and words[number - 1] != option:
-            found += [option, word]
-        else:
-            found.append(word)
-    return found
 
 
 def sweep(
@@ -133,7 +105,12 @@ def sweep(
 ) -> None:
     """Train and measure a whole grid: encoders, k, overlaps, seeds; takes up what it left."""
     from style_overlap.sweep import command, engines
-    from style_overlap.sweep.grid import check_here, refuse_launcher
+    from style_overlap.sweep.checks import (
+        check_data,
+        check_encoders,
+        check_here,
+        refuse_launcher,
+    )
     from style_overlap.sweep.jobs import KEEP
     from style_overlap.sweep.plan import read_plan
     from style_overlap.sweep.plan import save_plan as write_plan
@@ -149,6 +126,7 @@ def sweep(
             )
             raise UsageError(f"{plan} holds the whole grid and how to train: leave out {named}")
         planned, runs = read_plan(plan), output or plan.parent
+        check_data(planned, plan)
     else:
         if not model:
             raise UsageError("which encoders? Give --model, or --plan FILE")
@@ -184,9 +162,9 @@ def sweep(
         planned = grid(
             corpus_of(corpus, chunk_verses),
             model,
-            _numbers("--k", k) or KS,
-            _values(alphas) or ALPHAS,
-            _numbers("--seeds", seeds) or (0, 1, 2),
+            numbers("--k", k) or KS,
+            values("--alphas", alphas) or ALPHAS,
+            numbers("--seeds", seeds) or (0, 1, 2),
             recipe,
             probes,
         )
@@ -206,6 +184,8 @@ def sweep(
             write_plan(save_plan, planned.part(part), runs)
             typer.echo(f"plan: {save_plan}")
         return
+    if engine == "local":
+        check_encoders(planned)
     summary = command.sweep(
         planned, runs, chosen.make, part=part, keep=keep, retry_failed=retry_failed
     )
@@ -219,14 +199,3 @@ def _given(context: typer.Context) -> set[str]:
     # By name: typer has come with a click of its own, whose sources are others than click's.
     sources = {name: context.get_parameter_source(name) for name in context.params}
     return {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
-
-
-def _values(given: list[str] | None) -> list[str]:
-    return [part for word in given or [] for part in re.split(r"[,\s]+", word) if part]
-
-
-def _numbers(name: str, given: list[str] | None) -> list[int]:
-    values = _values(given)
-    if wrong := [value for value in values if not re.fullmatch(r"-?\d+", value)]:
-        raise UsageError(f"{name} is {wrong[0]!r}: expected whole numbers, such as {name} 0 1 2")
-    return [int(value) for value in values]

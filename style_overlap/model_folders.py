@@ -127,10 +127,19 @@ def model_fingerprint(folder: str | Path) -> str:
     Raises:
         UsageError: there are none.
     """
+    return file_digest(*weight_files(folder))
+
+
+def weight_files(folder: str | Path) -> list[Path]:
+    """The files of a model's weights.
+
+    Raises:
+        UsageError: there are none.
+    """
     for pattern in ("model.safetensors", "model-*.safetensors", "pytorch_model*.bin"):
         files = sorted(Path(folder).glob(pattern))
         if files:
-            return file_digest(*files)
+            return files
     raise UsageError(f"folder {str(folder)!r} holds no weights: expected model.safetensors")
 
 

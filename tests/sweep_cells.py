@@ -77,7 +77,10 @@ def outcome(cell: Cell, status: Status, **more: Any) -> Outcome:
 
 def write_failed(job: Job, error: str = "x") -> None:
     """The record of a failed cell."""
-    write_json(job.record, {"kind": "run", "cell": job.cell.id, "status": "failed", "error": error})
+    write_json(
+        job.record,
+        {"schema": SCHEMA, "kind": "run", "cell": job.cell.id, "status": "failed", "error": error},
+    )
 
 
 def write_done(job: Job, seconds: float = 10.0, keep: str = "last") -> None:

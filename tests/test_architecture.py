@@ -23,7 +23,7 @@ LEVELS = {
     "registry": 3, "evaluation": 3, "probing": 3, "report": 3,
     "leaderboard": 3, "sweep": 3,
     "cli": 4, "cli_options": 4, "cli_corpus": 4, "cli_leaderboard": 4, "cli_sweep": 4,
-    "cli_train": 4, "cli_probe": 4,
+    "cli_train": 4, "cli_probe": 4, "cli_values": 4,
     "__main__": 4,
 }  # fmt: skip
 WITHOUT_TORCH = (

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from typer.testing import CliRunner
 
-from style_overlap.cli import app
-from style_overlap.cli_sweep import spread
+from style_overlap.cli_values import spread
 from style_overlap.errors import UsageError
 from style_overlap.results import read_json, write_json
 from style_overlap.sweep import drive as driving
@@ -131,15 +129,6 @@ def test_a_plan_changed_by_hand_or_of_another_kind_is_refused(tmp_path):
         write_json(path, content)
         with pytest.raises(UsageError, match=told):
             read_plan(path)
-
-
-def test_a_plan_takes_no_options_that_it_already_holds(tmp_path):
-    path = tmp_path / "plan.json"
-    write_json(path, bare_plan().to_json())
-    words = ["sweep", "--plan", str(path), "--set", "max_steps=1", "--dropout", "0", "--k", "3"]
-    found = CliRunner().invoke(app, words)
-    assert isinstance(found.exception, UsageError)
-    assert "leave out --dropout, --k, --set" in str(found.exception)
 
 
 def test_parts_share_a_plan_out_without_gap_or_repeat():
@@ -314,10 +303,26 @@ def test_cells_that_an_engine_only_queues_are_not_told_to_run(jobs):
         ("[]", "is no record of this cell"),
         ('["time"]', "is no record of this cell"),
         ('{"kind": "run", "status": "done"', "is not valid JSON"),
-        ('{"kind": "run", "cell": ID, "status": "done", "training": {}}', "is no record"),
-        ('{"kind": "run", "cell": ID, "status": "running", "error": "x"}', "is no record"),
-        ('{"kind": "run", "cell": "another", "status": "failed", "error": "x"}', "is no record"),
-        ('{"kind": "plan", "cell": ID, "status": "failed", "error": "x"}', "is no record"),
+        (
+            '{"schema": 1, "kind": "run", "cell": ID, "status": "done", "training": {}}',
+            "is no record",
+        ),
+        (
+            '{"schema": 1, "kind": "run", "cell": ID, "status": "running", "error": "x"}',
+            "is no record",
+        ),
+        (
+            '{"schema": 1, "kind": "run", "cell": "another", "status": "failed", "error": "x"}',
+            "is no record",
+        ),
+        (
+            '{"schema": 2, "kind": "run", "cell": ID, "status": "failed", "error": "x"}',
+            "is no record",
+        ),
+        (
+            '{"schema": 1, "kind": "plan", "cell": ID, "status": "failed", "error": "x"}',
+            "is no record",
+        ),
     ],
 )
 def test_a_record_that_is_none_fails_its_cell_alone_and_is_left_as_it_is(tmp_path, content, told):
@@ -334,6 +339,15 @@ def test_a_record_that_is_none_fails_its_cell_alone_and_is_left_as_it_is(tmp_pat
     assert failed.note.endswith("mend it, or move it away to have the cell run again")
     assert engine.started == [other.cell.id]
     assert odd.record.read_text() == content
+
+
+def test_a_file_in_the_place_of_a_cells_folder_fails_that_cell_alone(tmp_path):
+    odd, other = bare_jobs(tmp_path, 2)
+    odd.folder.touch()
+    engine = Pretender({other.cell.id: [outcome(other.cell, "done")]})
+    ((cell, failed),) = sweep(bare_plan(2), tmp_path, lambda _: engine).failures
+    assert cell == odd.cell
+    assert failed.note.startswith(f"{odd.folder} is a file")
 
 
 def test_the_end_of_a_sweep_gives_advice_that_is_true(jobs, tmp_path, capsys):

@@ -264,6 +264,19 @@ def test_a_full_disk_stops_the_sweep_and_marks_no_cell_as_failed(job, monkeypatc
     assert (job.folder / "model.safetensors").stat().st_mtime_ns == weights
 
 
+@pytest.mark.parametrize(
+    "fault", [OSError(errno.EFBIG, "File too large"), RuntimeError("too large (os error 27)")]
+)
+def test_a_limit_on_the_size_of_files_stops_the_sweep(job, monkeypatch, fault):
+    def limited(*_, **__):
+        raise fault
+
+    monkeypatch.setattr("style_overlap.trainers.classifier.train", limited)
+    with pytest.raises(SweepStoppedError, match=r"see ulimit -f; the same command goes on"):
+        run(job)
+    assert not job.record.exists()
+
+
 def test_a_folder_that_cannot_be_written_to_stops_the_sweep(job, monkeypatch):
     def denied(*_, **__):
         raise PermissionError(errno.EACCES, "Permission denied", str(job.folder / "x"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -12,6 +12,7 @@ from rich.table import Table
 
 from style_overlap.names import is_baseline
 from style_overlap.sweep import estimate
+from style_overlap.sweep.checks import check_weights
 from style_overlap.sweep.drive import Engine, drive
 from style_overlap.sweep.jobs import ERROR_NAME, Job, Outcome, done_record, failure_of, look
 from style_overlap.sweep.plan import Cell, Plan, as_scored_in, extend_plan
@@ -66,7 +67,9 @@ def sweep(
         SweepStoppedError: a full disk, or a folder that cannot be written to.
     """
     runs = runs.expanduser().resolve()
-    mine = extend_plan(runs, plan).part(part)
+    mine = plan.part(part)  # before anything is written
+    check_weights(runs, plan)
+    mine = replace(mine, alphas_eval=extend_plan(runs, plan).alphas_eval)
     jobs = jobs_of(mine, runs, keep=keep, retry_failed=retry_failed)
     pace = estimate.pace_of(jobs)
     running = engine(runs)  # from here on to be closed, which ``drive`` does
@@ -189,6 +192,9 @@ def _time(
 def show_end(summary: Summary, runs: Path) -> None:
     """Print how a sweep ended, with a table of failures."""
     console = _console()
+    if not summary.outcomes:
+        console.print("no cell is in this share: the plan has fewer cells than shares")
+        return
     done = [outcome for _, outcome in summary.outcomes if outcome.status == "done"]
     degenerate = sum(1 for outcome in done if outcome.note)
     told = f", {degenerate} of them degenerate" if degenerate else ""

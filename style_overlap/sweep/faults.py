@@ -21,7 +21,8 @@ def stop_if_hopeless(error: BaseException, runs: Path) -> None:
     """Raise for a fault that every other cell would meet too; the cell is left to be gone on with.
 
     Raises:
-        SweepStoppedError: the disk is full, or the folder cannot be written to.
+        SweepStoppedError: the disk is full, the size of files is limited, or the folder cannot be
+            written to.
     """
     again = "the same command goes on where it stopped"
     one: BaseException | None = error
@@ -30,6 +31,10 @@ def stop_if_hopeless(error: BaseException, runs: Path) -> None:
         # Writers in other languages hand on the text alone.
         if number in _FULL or "No space left on device" in str(one):
             raise SweepStoppedError(f"no space is left in {runs}: free some; {again}") from error
+        if number == errno.EFBIG or f"os error {errno.EFBIG}" in str(one):
+            raise SweepStoppedError(
+                f"a file in {runs} would be larger than is allowed here: see ulimit -f; {again}"
+            ) from error
         if number in _DENIED and Path(str(where)).is_relative_to(runs):
             raise SweepStoppedError(f"cannot write {where}: {one.strerror}; {again}") from error  # type: ignore[attr-defined]
         one = one.__cause__ or one.__context__

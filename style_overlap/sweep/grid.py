@@ -15,7 +15,7 @@ from style_overlap.names import ALPHAS, AlphaLike, alpha_text, as_alpha, is_base
 from style_overlap.probe.splits import probe_splits, refuse_few
 from style_overlap.sweep import baseline
 from style_overlap.sweep.plan import Cell, Plan
-from style_overlap.trainers.arguments import build, choose
+from style_overlap.trainers.arguments import choose
 from style_overlap.trainers.data import draw_splits
 from style_overlap.trainers.settings import TrainSettings
 
@@ -97,9 +97,7 @@ def grid(
         if probed:
             refuse_few(probe_splits(corpus, seed, contents=probes.contents), corpus.groups)
     cells = []
-    for model in dict.fromkeys(models):
-        if not is_baseline(model):
-            resolve_model(model)
+    for model in dict.fromkeys(map(_one_spelling, models)):
         for settings, fingerprint, texts in data.values():
             config = _config(replace(settings, model=model), probes)
             cells.append(Cell.of(config, fingerprint, texts))
@@ -115,29 +113,12 @@ def settings_of(cell: Cell, output: Path, *, keep_checkpoints: bool = False) -> 
     return _looked_at(settings, cell.config["probe"])
 
 
-def check_here(plan: Plan) -> None:
-    """Refuse settings that no encoder's cell could be trained with on this machine.
-
-    Raises:
-        UsageError: a combination of fields or a number format that cannot be used here.
-    """
-    for cell in plan.cells:
-        if not is_baseline(cell.config["model"]):
-            build(settings_of(cell, Path(cell.folder)))  # nothing is written
-            return
-
-
-def refuse_launcher() -> None:
-    """A launcher's processes would all run the same cells.
-
-    Raises:
-        UsageError: started by ``torchrun`` or ``accelerate launch``.
-    """
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise UsageError(
-            "sweep shares out whole cells by itself: start it once, without torchrun or "
-            "accelerate launch, and give --workers"
-        )
+def _one_spelling(model: str) -> str:
+    """``enc/`` and ``./enc`` are one encoder, and so one cell."""
+    if is_baseline(model):
+        return model
+    resolve_model(model)
+    return os.path.normpath(model) if Path(model).is_dir() else model
 
 
 def _looked_at(settings: TrainSettings, probe: Mapping[str, Any] | None) -> TrainSettings:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from style_overlap.errors import UsageError
 from style_overlap.names import is_baseline
-from style_overlap.results import RUN_NAME, read_json
+from style_overlap.results import RUN_NAME, SCHEMA, read_json
 from style_overlap.sweep.plan import Cell
 
 logger = logging.getLogger(__name__)
@@ -120,14 +120,16 @@ def _read(job: Job) -> tuple[dict[str, Any] | None, int]:
     One that cannot be used has a status of its own, so that nobody runs the cell and writes over
     it. Another sweep that tries a failed cell again may remove its record at any moment.
     """
-    why, written = f"{job.record} is no record of this cell", 0
+    why, written = f"{job.record} is no record of this cell that this version reads", 0
     try:
         written = job.record.stat().st_mtime_ns
         record = read_json(job.record)
         if _is_of(job.cell, record):
             return record, written
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return None, 0
+    except NotADirectoryError:
+        why = f"{job.folder} is a file"
     except OSError as error:
         why = f"cannot read {job.record}: {error.strerror}"
     except UsageError as error:
@@ -140,6 +142,8 @@ def _read(job: Job) -> tuple[dict[str, Any] | None, int]:
 
 def _is_of(cell: Cell, record: Any) -> bool:
     """Whether this is a cell's record, with all that is read of it here."""
+    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
+        return False
     match record:
         case {"kind": "run", "cell": cell.id, "status": "failed", "error": str()}:
             return True

@@ -16,8 +16,10 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from style_overlap.errors import UsageError
-from style_overlap.names import as_alpha
+from style_overlap.names import alpha_text, as_alpha
 from style_overlap.results import SCHEMA, SWEEP_PLAN_NAME, digest, read_json, write_json
+
+_AGAIN = "plan again with style-overlap sweep ... --save-plan FILE (records of runs stay)"
 
 LOCKS = ".locks"
 """Folder of locks in a folder of runs: one a cell, and the plan's."""
@@ -104,7 +106,10 @@ def read_plan(path: Path) -> Plan:
     Raises:
         UsageError: no such file, no plan, or a cell that is not what its id says.
     """
-    found = read_json(path)
+    try:
+        found = read_json(path)
+    except UsageError as error:
+        raise UsageError(f"{error}; {_AGAIN}") from error
     if not isinstance(found, dict) or found.get("kind") != "plan":
         raise UsageError(
             f"{path} is no plan: make one with style-overlap sweep ... --save-plan FILE"
@@ -114,14 +119,20 @@ def read_plan(path: Path) -> Plan:
     try:
         cells = tuple(Cell(**cell) for cell in found["cells"])
         for cell in cells:
-            if cell != Cell.of(cell.config, cell.data, cell.texts):
-                raise UsageError(
-                    f"{path}: cell {cell.id[:10]} was changed by hand; plan again with "
-                    "style-overlap sweep"
-                )
-        return Plan(cells, tuple(map(str, found["alphas_eval"])))
+            if cell != Cell.of(cell.config, cell.data, cell.texts) or type(cell.texts) is not int:
+                raise UsageError(f"{path}: cell {cell.id[:10]} was changed by hand; {_AGAIN}")
+        alphas = list(found["alphas_eval"])
     except (KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"{path} is no whole plan ({error}): plan again") from None
+        raise UsageError(f"{path} is no whole plan ({error}): {_AGAIN}") from None
+    if not cells or len({cell.id for cell in cells}) < len(cells):
+        raise UsageError(f"{path} has no cells, or one of them twice: {_AGAIN}")
+    try:
+        written = [alpha_text(alpha) for alpha in alphas]
+    except UsageError as error:
+        raise UsageError(f"{path}: alphas_eval: {error}; {_AGAIN}") from None
+    if not written or written != alphas or written != sorted(set(written), key=as_alpha):
+        raise UsageError(f"{path}: alphas_eval is {alphas}: expected overlaps, ascending; {_AGAIN}")
+    return Plan(cells, tuple(written))
 
 
 def extend_plan(runs: Path, plan: Plan) -> Plan:
@@ -134,8 +145,7 @@ def extend_plan(runs: Path, plan: Plan) -> Plan:
         UsageError: the folder cannot be written to, or holds something else.
     """
     path = runs / SWEEP_PLAN_NAME
-    if runs.exists() and not runs.is_dir():
-        raise UsageError(f"{runs} is a file: give a folder for --output")
+    _refuse_file(runs)
     with locked(runs, "plan"):
         there = read_plan(path) if path.is_file() else None
         whole = there.with_cells_of(plan) if there else plan
@@ -151,8 +161,17 @@ def as_scored_in(runs: Path, plan: Plan) -> Plan:
         UsageError: the folder's plan cannot be read.
     """
     path = runs / SWEEP_PLAN_NAME
+    _refuse_file(runs)
     whole = read_plan(path).with_cells_of(plan) if path.is_file() else plan
     return replace(plan, alphas_eval=whole.alphas_eval)
+
+
+def _refuse_file(runs: Path) -> None:
+    for path in (runs, *runs.parents):
+        if path.exists():
+            if not path.is_dir():
+                raise UsageError(f"{path} is a file: give a folder for --output")
+            return
 
 
 def save_plan(path: Path, plan: Plan, runs: Path) -> None:
