@@ -79,12 +79,9 @@ def evaluate(
     from style_overlap.report import matrix, terminal
     from style_overlap.results import EVALUATIONS
 
-    if output is None:
-        for checkpoint in checkpoints:
-            if not Path(checkpoint).is_dir():
-                raise UsageError(
-                    f"{checkpoint} is not a folder: say where its record goes by --output"
-                )
+    elsewhere = [checkpoint for checkpoint in checkpoints if not Path(checkpoint).is_dir()]
+    if output is None and elsewhere:
+        raise UsageError(f"{elsewhere[0]} is not a folder: say where its record goes by --output")
     records = {}
     for checkpoint in checkpoints:
         record = run(

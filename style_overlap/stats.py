@@ -21,6 +21,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from style_overlap.codes import number
+
 FloatArray = npt.NDArray[np.float64]
 Alpha: TypeAlias = Decimal | float
 
@@ -213,8 +215,11 @@ def _orders(n: int, seed: int) -> tuple[npt.NDArray[np.int64], bool]:
     """All orders of n things, or draws of them: shape (orders, n), and whether they are all."""
     if n <= EXACT_ORDERS:
         return np.array(list(permutations(range(n)))), True
-    draws = np.random.default_rng(seed).random((DRAWS, n))
-    return draws.argsort(axis=1), False
+    return _drawn_orders(n, np.random.default_rng(seed)), False
+
+
+def _drawn_orders(n: int, random: np.random.Generator) -> npt.NDArray[np.int64]:
+    return random.random((DRAWS, n)).argsort(axis=1)
 
 
 def trend(
@@ -241,8 +246,7 @@ def trend(
     y = np.asarray(values, dtype=np.float64).round(12)
     if x.shape != y.shape or (blocks is not None and len(blocks) != len(x)):
         raise ValueError(f"{len(x)} overlaps, but values of shape {y.shape} or other blocks")
-    names = list(dict.fromkeys(blocks or [None]))
-    block = np.array([names.index(name) for name in blocks or [None] * len(x)], dtype=np.int64)
+    block, _ = number([None] * len(x) if blocks is None else blocks)
     x, y, block = (array[np.isfinite(y)] for array in (x, y, block))
     n = len(x)
     levels = np.unique(x)
@@ -250,7 +254,7 @@ def trend(
         return Trend(n, reason=f"a trend needs at least 3 overlaps, not {len(levels)}")
     means = np.array([y[x == level].mean() for level in levels])
     monotone = bool((np.diff(means) < 0).all())
-    members = [np.flatnonzero(block == number) for number in np.unique(block)]
+    members = [np.flatnonzero(block == one) for one in np.unique(block)]
     rank_x, rank_y = np.zeros(n), np.zeros(n)
     for rows in members:
         for rank, of in ((rank_x, x), (rank_y, y)):
@@ -267,8 +271,7 @@ def trend(
         exact, products = False, np.zeros(DRAWS)
         random = np.random.default_rng(seed)
         for rows in members:
-            orders = random.random((DRAWS, len(rows))).argsort(axis=1)
-            products += rank_y[rows][orders] @ rank_x[rows]
+            products += rank_y[rows][_drawn_orders(len(rows), random)] @ rank_x[rows]
     if not exact:
         products = np.append(products, observed)
     return Trend(n, observed / length**0.5, float((products <= observed).mean()), monotone)

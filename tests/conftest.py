@@ -95,6 +95,14 @@ def encoder(tmp_path_factory) -> Path:
     return make_encoder(tmp_path_factory.mktemp("encoder") / "bert", initializer_range=0.05)
 
 
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory) -> str:
+    """Invented texts in a file, for sweeps: its spec."""
+    from sweep_cells import write_corpus
+
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
 @pytest.fixture
 def settings(encoder, tmp_path) -> TrainSettings:
     """A fine-tuning of a second or two."""

@@ -31,13 +31,6 @@ from sweep_cells import (
     write_failed,
 )
 
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory) -> str:
-    """Invented texts in a file."""
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
-
-
 # Several values after one option.
 
 

@@ -13,13 +13,7 @@ from style_overlap.sweep.cell import run
 from style_overlap.sweep.command import sweep
 from style_overlap.sweep.jobs import Job
 from style_overlap.sweep.local import InProcess
-from sweep_cells import make_plan, write_corpus
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory) -> str:
-    """Invented texts in a file."""
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
+from sweep_cells import make_plan
 
 
 def test_the_baseline_scores_what_the_floor_of_the_corpus_audit_scores(corpus, tmp_path):

@@ -20,13 +20,7 @@ from style_overlap.sweep.faults import SweepStoppedError
 from style_overlap.sweep.grid import Probes, settings_of
 from style_overlap.sweep.jobs import Job, failure_of
 from style_overlap.trainers.classifier import TrainingError, train
-from sweep_cells import make_plan, write_corpus
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory) -> str:
-    """Invented texts in a file."""
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
+from sweep_cells import make_plan
 
 
 @pytest.fixture

@@ -20,12 +20,6 @@ from style_overlap.sweep.plan import extend_plan, read_plan
 from sweep_cells import bare_plan, make_plan, write_corpus, write_done
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory) -> str:
-    """Invented texts in a file."""
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
-
-
 def refused(*words: object) -> str:
     """What `style-overlap sweep` says of input that it refuses."""
     found = CliRunner().invoke(app, ["sweep", *map(str, words)])

@@ -13,7 +13,6 @@ import pytest
 
 from conftest import hear_interrupts
 from style_overlap.results import read_json
-from sweep_cells import write_corpus
 
 pytestmark = pytest.mark.slow
 
@@ -22,12 +21,6 @@ RECIPE = (
     *("--max-length", "32", "--dtype", "fp32", "--no-retrieval"),
     *("--set", "num_train_epochs=2", "learning_rate=5e-3", "per_device_train_batch_size=8"),
 )
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory) -> str:
-    """Invented texts in a file."""
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 @pytest.fixture

@@ -12,13 +12,7 @@ from style_overlap.sweep import estimate
 from style_overlap.sweep.command import costs, jobs_of, show_plan
 from style_overlap.sweep.grid import Probes
 from style_overlap.sweep.plan import Cell, Plan, extend_plan
-from sweep_cells import QUICK, bare_cell, bare_jobs, bare_plan, make_plan, write_corpus, write_done
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory) -> str:
-    """Invented texts in a file."""
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
+from sweep_cells import QUICK, bare_cell, bare_jobs, bare_plan, make_plan, write_done
 
 
 def test_time_left_goes_by_finished_cells_of_the_same_recipe_and_their_texts():

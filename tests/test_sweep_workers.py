@@ -24,14 +24,7 @@ from sweep_cells import (
     make_plan,
     serve_without_space,
     without_times,
-    write_corpus,
 )
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory) -> str:
-    """Invented texts in a file."""
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 def test_workers_get_a_gpu_each_or_a_share_of_the_cores(monkeypatch):

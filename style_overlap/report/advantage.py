@@ -59,9 +59,13 @@ class Advantage:
         return list(dict.fromkeys(t for t in (self.test.reason, self.interval.reason) if t))
 
     def _over_seeds(self, figure: Callable[[HoaPair], float]) -> MeanSd:
+        return stats.mean_sd([np.mean([figure(pair) for pair in found]) for found in self._whole])
+
+    @cached_property
+    def _whole(self) -> list[tuple[HoaPair, ...]]:
+        """The pairs of each seed that has every pair."""
         of_seeds = self.matrix.hoa_of_seeds().values()
-        whole = [found for found in of_seeds if 0 < len(found) == len(self.pairs)]
-        return stats.mean_sd([np.mean([figure(pair) for pair in found]) for found in whole])
+        return [found for found in of_seeds if 0 < len(found) == len(self.pairs)]
 
 
 def _interval(matrix: Matrix) -> Interval:

@@ -10,6 +10,7 @@ import numpy as np
 
 from style_overlap import stats
 from style_overlap.names import alpha_text, as_alpha
+from style_overlap.report.wording import span
 from style_overlap.results import digest, in_the_middle
 from style_overlap.stats import HoaPair, MeanSd
 
@@ -101,10 +102,7 @@ class Matrix:
     @property
     def trained_on(self) -> str:
         """Number of training texts, empty where it was not recorded: each seed splits otherwise."""
-        sizes = sorted(set(self.texts.values()))
-        return "–".join(
-            f"{size:,}" for size in (sizes if len(sizes) < 2 else (sizes[0], sizes[-1]))
-        )
+        return span(self.texts.values(), ",")
 
     def at(self, cell: Cell) -> MeanSd:
         """Mean accuracy over seeds and its sample standard deviation."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from style_overlap.report.advantage import Advantage
 from style_overlap.report.matrix import Cell, Matrix
-from style_overlap.report.wording import DASH, number, p_value, percent, points
+from style_overlap.report.wording import DASH, few, number, p_value, percent, points
 from style_overlap.stats import HoaTest, MeanSd
 
 
@@ -20,8 +20,7 @@ def _text(matrix: Matrix, cell: Cell) -> str:
     value = matrix.at(cell)
     if value.mean is None:
         return matrix.why(cell[0]) or DASH
-    few = value.n < len(matrix.seeds)
-    return percent(value.mean, value.sd) + (f" (n={value.n})" if few else "")
+    return percent(value.mean, value.sd) + few(value, matrix.seeds)
 
 
 def advantages(matrix: Matrix) -> list[str]:

@@ -10,6 +10,7 @@ from style_overlap import stats
 from style_overlap.names import alpha_text, as_alpha
 from style_overlap.report.matrix import Key, Training, key_of, recipe_of, unusable
 from style_overlap.report.records import Records
+from style_overlap.report.wording import span
 from style_overlap.results import digest
 from style_overlap.stats import MeanSd, Trend
 
@@ -71,7 +72,7 @@ class Curve:
         Each data seed draws a test split of its own, and groups of contents stay whole, so that
         splits differ by a few.
         """
-        return span(self.found.values())
+        return gallery_sizes(self.found.values())
 
     @property
     def chance(self) -> float | None:
@@ -112,16 +113,15 @@ class Curve:
         """
         points = sorted(self.found)
         return stats.trend(
-            [as_alpha(alpha) for alpha, *_ in points],
+            [as_alpha(alpha) for alpha, _ in points],
             [self.top1(training) for training in points],
-            blocks=[training[1:] for training in points],
+            blocks=[seed for _, seed in points],
         )
 
 
-def span(rows: Iterable[Mapping[str, Any]]) -> str:
+def gallery_sizes(rows: Iterable[Mapping[str, Any]]) -> str:
     """Contents in the galleries of some summaries: one number, or from the least to the most."""
-    sizes = sorted({int(row["n"]) for row in rows})
-    return "–".join(map(str, sizes if len(sizes) < 2 else (sizes[0], sizes[-1])))
+    return span(int(row["n"]) for row in rows)
 
 
 def mean_chance(rows: Iterable[Mapping[str, Any]]) -> float | None:

@@ -10,6 +10,7 @@ from style_overlap.report.study import Study
 from style_overlap.report.tables import Table
 from style_overlap.report.wording import (
     DASH,
+    few,
     listed,
     number,
     p_value,
@@ -46,7 +47,7 @@ def retrieval(study: Study, curves: list[Curve], place: int) -> Table:
     for alpha in alphas:
         why = study.matrix.why(alpha) or DASH
         loss = study.matrix.loss(alpha)
-        told = DASH if loss.mean is None else f"{loss.mean:.3f}{_few(loss, seeds)}"
+        told = DASH if loss.mean is None else f"{loss.mean:.3f}{few(loss, seeds)}"
         body.append((alpha, told, *(_top1(by_column[c].at(alpha), seeds, why) for c in columns)))
     for source in dict.fromkeys(curve.source for curve in controls):
         cells = [_control(controls, source, *column) for column in columns]
@@ -127,11 +128,7 @@ def _control(controls: list[Curve], source: str, wanted: str, chosen: str) -> st
 
 
 def _top1(value: MeanSd, seeds: Sequence[int], why: str) -> str:
-    return why if value.mean is None else percent(value.mean, value.sd) + _few(value, seeds)
-
-
-def _few(value: MeanSd, seeds: Sequence[int]) -> str:
-    return f" (n={value.n})" if value.n != len(seeds) else ""
+    return why if value.mean is None else percent(value.mean, value.sd) + few(value, seeds)
 
 
 def _chance(curve: Curve) -> str:

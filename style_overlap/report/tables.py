@@ -14,6 +14,7 @@ from style_overlap.report.records import Record
 from style_overlap.report.study import Study, short
 from style_overlap.report.wording import (
     DASH,
+    few,
     interval,
     listed,
     number,
@@ -103,8 +104,7 @@ def advantages(matrix: Matrix, found: Advantage) -> Table:
     def cell(low: str, high: str) -> str:
         if (low, high) in found.pairs:
             value = found.pairs[low, high]
-            few = f" (n={value.n})" if value.n < len(matrix.seeds) else ""
-            return points(value) + few
+            return points(value) + few(value, matrix.seeds)
         return matrix.why(low, high) or DASH if float(low) < float(high) else ""
 
     body = tuple((low, *(cell(low, high) for high in alphas[1:])) for low in alphas[:-1])

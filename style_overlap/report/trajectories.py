@@ -10,7 +10,13 @@ from style_overlap import stats
 from style_overlap.names import alpha_text, as_alpha
 from style_overlap.report.matrix import Key, Training, make_key, recipe_of
 from style_overlap.report.records import Dynamics, Records
-from style_overlap.report.retrieval import CHECKPOINT, ROUNDING, mean_chance, order_of, span
+from style_overlap.report.retrieval import (
+    CHECKPOINT,
+    ROUNDING,
+    gallery_sizes,
+    mean_chance,
+    order_of,
+)
 from style_overlap.results import digest
 from style_overlap.stats import MeanSd
 
@@ -66,7 +72,7 @@ class Trajectories:
     @property
     def n(self) -> str:
         """Contents in the gallery: one number, or the range over seeds; see ``Curve.n``."""
-        return span(self._rows())
+        return gallery_sizes(self._rows())
 
     @property
     def chance(self) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 
 from style_overlap.bootstrap import Interval
 from style_overlap.stats import MeanSd
@@ -38,6 +38,18 @@ def points(value: MeanSd) -> str:
         return DASH
     spread = f" ± {100 * value.sd:.1f}" if value.sd is not None else ""
     return _minus(f"{100 * value.mean:+.1f}") + spread
+
+
+def few(value: MeanSd, seeds: Sized) -> str:
+    """`` (n=2)`` behind a mean over fewer seeds than there are."""
+    return f" (n={value.n})" if value.n < len(seeds) else ""
+
+
+def span(numbers: Iterable[int], form: str = "d") -> str:
+    """One number, or from the least to the greatest: ``562–566``."""
+    ordered = sorted(set(numbers))
+    ends = ordered if len(ordered) < 2 else (ordered[0], ordered[-1])
+    return "–".join(format(number, form) for number in ends)
 
 
 def interval(found: Interval) -> str:

@@ -9,11 +9,11 @@ from style_overlap.checkpoints import is_classifier
 from style_overlap.errors import UsageError
 from style_overlap.model_folders import model_fingerprint, resolve_model, weight_files
 from style_overlap.names import is_baseline
-from style_overlap.results import SWEEP_PLAN_NAME, digest
+from style_overlap.results import digest
 from style_overlap.sweep.grid import settings_of
 from style_overlap.sweep.jobs import Job, done_record
 from style_overlap.sweep.measure import corpus_of
-from style_overlap.sweep.plan import Plan, read_plan
+from style_overlap.sweep.plan import Plan, plan_of
 from style_overlap.trainers.arguments import build
 from style_overlap.trainers.data import draw_splits
 
@@ -93,10 +93,11 @@ def check_weights(runs: Path, plan: Plan) -> None:
     Raises:
         UsageError: an encoder that has been replaced.
     """
-    path = runs / SWEEP_PLAN_NAME
-    there = read_plan(path).cells if path.is_file() else ()
+    there = plan_of(runs)
+    if there is None:
+        return
     for model in dict.fromkeys(str(cell.config["model"]) for cell in plan.cells):
-        found = [done_record(Job(c, runs, ())) for c in there if c.config["model"] == model]
+        found = [done_record(Job(c, runs, ())) for c in there.cells if c.config["model"] == model]
         bases = {record["training"].get("base_model_fingerprint") for record in found if record}
         folder = Path(resolve_model(model)) if bases - {None} else Path()
         if bases - {None} and folder.is_dir() and model_fingerprint(folder) not in bases:

@@ -7,16 +7,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
 from style_overlap.names import is_baseline
+from style_overlap.report.console import console
 from style_overlap.sweep import estimate
 from style_overlap.sweep.checks import check_weights
 from style_overlap.sweep.drive import Engine, drive
 from style_overlap.sweep.jobs import ERROR_NAME, Job, Outcome, done_record, failure_of, look
 from style_overlap.sweep.plan import Cell, Plan, as_scored_in, extend_plan
 from style_overlap.sweep.progress import Progress, duration, size
+
+_WIDTH = 120  # of a pipe or a log file, which have none of their own
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ def show_plan(
     timed: bool = False,
 ) -> None:
     """Print a plan, how far it has come, and what the rest will take; ``timed`` as in ``costs``."""
-    console = _console()
+    terminal = console(_WIDTH)
     plan = as_scored_in(runs, plan)
     jobs = jobs_of(plan, runs, keep=keep, retry_failed=retry_failed)
     state = {job.cell.id: found.status if (found := look(job)) else "left" for job in jobs}
@@ -107,18 +109,18 @@ def show_plan(
         )
         numbers = (len(cells), *(counts[status] for status in ("done", "failed", "left")))
         table.add_row(model, str(k), alphas, seeds, *map(str, numbers))
-    console.print(table)
-    console.print(f"every cell is scored at alpha_eval {', '.join(plan.alphas_eval)}")
+    terminal.print(table)
+    terminal.print(f"every cell is scored at alpha_eval {', '.join(plan.alphas_eval)}")
     left = [job for job in jobs if state[job.cell.id] == "left"]
     new = [job.cell for job in left if done_record(job) is None]
     if len(new) < len(left):
-        console.print(
+        terminal.print(
             f"{len(left) - len(new)} of those left are finished and only scored at further "
             "overlaps, without training: what that takes is not in the estimate"
         )
     if new or not left:
         for line in costs(plan, new, runs, keep=keep, parallel=parallel, timed=timed):
-            console.print(line)
+            terminal.print(line)
 
 
 def costs(
@@ -191,18 +193,18 @@ def _time(
 
 def show_end(summary: Summary, runs: Path) -> None:
     """Print how a sweep ended, with a table of failures."""
-    console = _console()
+    terminal = console(_WIDTH)
     if not summary.outcomes:
-        console.print("no cell is in this share: the plan has fewer cells than shares")
+        terminal.print("no cell is in this share: the plan has fewer cells than shares")
         return
     done = [outcome for _, outcome in summary.outcomes if outcome.status == "done"]
     degenerate = sum(1 for outcome in done if outcome.note)
     told = f", {degenerate} of them degenerate" if degenerate else ""
-    console.print(f"{len(done)} of {len(summary.outcomes)} cells done{told}: {runs}")
+    terminal.print(f"{len(done)} of {len(summary.outcomes)} cells done{told}: {runs}")
     lacking = [outcome.lacks for outcome in done if outcome.lacks]
     if lacking:
         alphas = ", ".join(sorted({alpha for lacks in lacking for alpha in lacks}))
-        console.print(
+        terminal.print(
             f"{len(lacking)} finished cells are not scored at alpha_eval {alphas}: these were "
             "asked for later, and their weights were not kept"
         )
@@ -213,14 +215,9 @@ def show_end(summary: Summary, runs: Path) -> None:
     table.add_column("error", overflow="fold")
     for cell, outcome in summary.failures:
         table.add_row(cell.folder, outcome.note)
-    console.print(table)
+    terminal.print(table)
     failed = [Job(cell, runs, ()) for cell, _ in summary.failures]
     if any((job.folder / ERROR_NAME).is_file() for job in failed):
-        console.print("tracebacks: error.txt in their folders")
+        terminal.print("tracebacks: error.txt in their folders")
     if recorded := [job for job in failed if failure_of(job)]:
-        console.print(f"--retry-failed takes up {len(recorded)} of {len(failed)}")
-
-
-def _console() -> Console:
-    console = Console(highlight=False, markup=False)
-    return console if console.is_terminal else Console(highlight=False, markup=False, width=120)
+        terminal.print(f"--retry-failed takes up {len(recorded)} of {len(failed)}")

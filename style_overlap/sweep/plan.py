@@ -135,6 +135,16 @@ def read_plan(path: Path) -> Plan:
     return Plan(cells, tuple(written))
 
 
+def plan_of(runs: Path) -> Plan | None:
+    """The plan of a folder of runs, None if it has none yet.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    path = runs / SWEEP_PLAN_NAME
+    return read_plan(path) if path.is_file() else None
+
+
 def extend_plan(runs: Path, plan: Plan) -> Plan:
     """Add a plan to that of a folder of runs, which is made if it is not there.
 
@@ -144,13 +154,12 @@ def extend_plan(runs: Path, plan: Plan) -> Plan:
     Raises:
         UsageError: the folder cannot be written to, or holds something else.
     """
-    path = runs / SWEEP_PLAN_NAME
     _refuse_file(runs)
     with locked(runs, "plan"):
-        there = read_plan(path) if path.is_file() else None
+        there = plan_of(runs)
         whole = there.with_cells_of(plan) if there else plan
         if whole != there:
-            write_json(path, whole.to_json())
+            write_json(runs / SWEEP_PLAN_NAME, whole.to_json())
     return replace(plan, alphas_eval=whole.alphas_eval)
 
 
@@ -160,10 +169,9 @@ def as_scored_in(runs: Path, plan: Plan) -> Plan:
     Raises:
         UsageError: the folder's plan cannot be read.
     """
-    path = runs / SWEEP_PLAN_NAME
     _refuse_file(runs)
-    whole = read_plan(path).with_cells_of(plan) if path.is_file() else plan
-    return replace(plan, alphas_eval=whole.alphas_eval)
+    there = plan_of(runs)
+    return replace(plan, alphas_eval=there.with_cells_of(plan).alphas_eval) if there else plan
 
 
 def _refuse_file(runs: Path) -> None:
